@@ -1,0 +1,2 @@
+// Package gro merges segments into super-packets, as Linux does.
+package gro

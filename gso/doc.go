@@ -1,0 +1,2 @@
+// Package gso cuts a super-packet into segments, as Linux does.
+package gso

@@ -1,0 +1,2 @@
+// Package transport connects a controller to an agent over a byte stream.
+package transport

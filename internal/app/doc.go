@@ -1,0 +1,2 @@
+// Package app puts the parts together.
+package app

@@ -1,0 +1,2 @@
+// Package cli is the command line of offlab.
+package cli

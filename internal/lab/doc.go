@@ -1,0 +1,2 @@
+// Package lab builds the hosts of a study and the links between them.
+package lab

@@ -1,0 +1,2 @@
+// Package load holds the traffic that a study measures.
+package load

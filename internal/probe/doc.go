@@ -1,0 +1,2 @@
+// Package probe observes a host while a load runs.
+package probe

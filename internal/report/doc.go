@@ -1,0 +1,2 @@
+// Package report renders a study.
+package report

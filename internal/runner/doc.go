@@ -1,0 +1,2 @@
+// Package runner executes a plan, slot by slot.
+package runner

@@ -1,0 +1,2 @@
+// Package stats decides paired comparisons while they run.
+package stats

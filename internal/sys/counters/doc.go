@@ -1,0 +1,2 @@
+// Package counters reads the network counters of the kernel.
+package counters

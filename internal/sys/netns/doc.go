@@ -1,0 +1,2 @@
+// Package netns starts processes inside network namespaces.
+package netns

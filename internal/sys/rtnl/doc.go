@@ -1,0 +1,2 @@
+// Package rtnl makes and reads links, addresses and routes.
+package rtnl

@@ -1,0 +1,2 @@
+// Package sock is the socket layer of the loads.
+package sock

@@ -1,0 +1,2 @@
+// Package unit formats quantities with their units.
+package unit

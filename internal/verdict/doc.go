@@ -1,0 +1,2 @@
+// Package verdict turns the slots of a study into verdicts.
+package verdict

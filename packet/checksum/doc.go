@@ -1,0 +1,2 @@
+// Package checksum computes Internet checksums (RFC 1071).
+package checksum

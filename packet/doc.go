@@ -1,0 +1,2 @@
+// Package packet gives views over the bytes of network packets.
+package packet

@@ -1,0 +1,2 @@
+// Package vnet encodes and decodes virtio_net_hdr.
+package vnet
