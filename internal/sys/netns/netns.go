@@ -1,0 +1,85 @@
+//go:build linux
+
+package netns
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// Options say which namespaces a process is born in.
+type Options struct {
+	Net  bool // a network namespace, and a mount namespace for its /sys
+	User bool // a user namespace in which the caller is root
+}
+
+// Prepare arranges for cmd to start in new namespaces.
+func Prepare(cmd *exec.Cmd, o Options) {
+	if cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{}
+	}
+	if o.Net {
+		cmd.SysProcAttr.Cloneflags |= unix.CLONE_NEWNET | unix.CLONE_NEWNS
+	}
+	if o.User {
+		cmd.SysProcAttr.Cloneflags |= unix.CLONE_NEWUSER
+		cmd.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}}
+		cmd.SysProcAttr.GidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}}
+	}
+}
+
+// Detach keeps the terminal's signals from cmd: the controller decides when an
+// agent ends.
+func Detach(cmd *exec.Cmd) {
+	if cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{}
+	}
+	cmd.SysProcAttr.Setsid = true
+}
+
+// MountSys gives the calling process, which was started with Options.Net, a
+// /sys that shows its own network namespace. A container may forbid it; nothing
+// that offlab must have depends on it.
+func MountSys() error {
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+		return fmt.Errorf("netns: make mounts private: %w", err)
+	}
+	if err := unix.Mount("sysfs", "/sys", "sysfs", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, ""); err != nil {
+		return fmt.Errorf("netns: mount /sys: %w", err)
+	}
+	return nil
+}
+
+// Inode returns the number that names the network namespace of this process.
+func Inode() (uint64, error) {
+	var st unix.Stat_t
+	if err := unix.Stat("/proc/thread-self/ns/net", &st); err != nil {
+		return 0, fmt.Errorf("netns: %w", err)
+	}
+	return st.Ino, nil
+}
+
+// IsRoot reports whether the process may make network namespaces itself.
+func IsRoot() bool { return os.Geteuid() == 0 }
+
+// TryUser reports why an unprivileged process cannot make a user and a network
+// namespace of its own, nil if it can. It tries, in a child.
+func TryUser() error {
+	exe, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	cmd := exec.Command(exe, "version")
+	Prepare(cmd, Options{Net: true, User: true})
+	err = cmd.Run()
+	var exit *exec.ExitError
+	if err == nil || errors.As(err, &exit) {
+		return nil // it was born; what it did is not the question
+	}
+	return fmt.Errorf("netns: user and network namespace: %w", err)
+}
