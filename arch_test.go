@@ -27,7 +27,7 @@ var layers = []struct {
 	{"root", []string{"internal/app"}},
 	{"surface", []string{"internal/cli"}},
 	{"main", []string{"cmd/offlab", "internal/tools/skipaudit"}},
-	{"testutil", []string{"internal/testutil/need", "internal/testutil/netnstest", "internal/testutil/golden"}},
+	{"testutil", []string{"internal/testutil/need", "internal/testutil/netnstest", "internal/testutil/golden", "internal/testutil/pkttest", "internal/testutil/kernelref"}},
 }
 
 // edges are the imports allowed inside one layer, each with its reason.
