@@ -116,12 +116,10 @@ func Serve(ctx context.Context, r io.Reader, w io.WriteCloser, methods map[strin
 		Concurrency: 16, // a ping must not wait for a load
 		NewContext:  func() context.Context { return ctx },
 	})
-	srv.Start(&line{bufio.NewReaderSize(r, 1<<16), w})
-	done := make(chan struct{})
-	go s.watch(ctx, srv, o.Idle, done)
-	err := srv.Wait()
-	close(done)
-	return err
+	srv.Start(&serverLine{line: line{bufio.NewReaderSize(r, 1<<16), w}})
+	ended := make(chan error, 1)
+	go func() { ended <- srv.Wait() }()
+	return s.watch(ctx, srv, o.Idle, ended)
 }
 
 type server struct {
@@ -132,21 +130,23 @@ type server struct {
 
 func (s *server) touch() { s.last.Store(time.Now().UnixNano()) }
 
-// watch stops the server when ctx ends or no call came for the idle time.
-func (s *server) watch(ctx context.Context, srv *jrpc2.Server, idle time.Duration, done <-chan struct{}) {
+// watch waits for the end of the stream and ends the server when ctx is done or
+// no call came for the idle time. It does not wait for a read that is still
+// under way then: standard input may be one that cannot be interrupted.
+func (s *server) watch(ctx context.Context, srv *jrpc2.Server, idle time.Duration, ended <-chan error) error {
 	t := time.NewTicker(idle / 4)
 	defer t.Stop()
 	for {
 		select {
-		case <-done:
-			return
+		case err := <-ended:
+			return err
 		case <-ctx.Done():
-			srv.Stop()
-			return
+			go srv.Stop()
+			return ctx.Err()
 		case now := <-t.C:
 			if now.UnixNano()-s.last.Load() > int64(idle) {
-				srv.Stop()
-				return
+				go srv.Stop()
+				return fmt.Errorf("agent: the controller was silent for %v", idle)
 			}
 		}
 	}
