@@ -1,6 +1,9 @@
 package study
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Schema is the version of the study file. It rises when a key changes its
 // meaning; new keys do not raise it.
@@ -19,8 +22,17 @@ type Study struct {
 	Noise       []Noise     `json:"noise,omitempty"`
 	Verdicts    []Verdict   `json:"verdicts"`
 	Slots       []Slot      `json:"slots"`
+	Events      []Event     `json:"events,omitempty"`
 	Ended       End         `json:"ended"`
 	Warnings    []string    `json:"warnings,omitempty"`
+}
+
+// An Event is something that happened to a study and that a reader of its
+// figures should know: it was resumed, a peer vanished, a device came back.
+type Event struct {
+	At   time.Time `json:"at"`
+	Kind string    `json:"kind"` // one word: resumed, interrupted, restored, …
+	Text string    `json:"text,omitempty"`
 }
 
 // An End says how a study ended.
@@ -74,6 +86,55 @@ type ArmCheck struct {
 	Arm     string   `json:"arm"`
 	Knobs   []Moved  `json:"knobs,omitempty"`
 	Dragged []Change `json:"dragged,omitempty"` // changed although nobody asked
+}
+
+// Stuck returns a setting of the arm that did not move when the arm was set up.
+// Such an arm is not what its name says, so that nothing is compared with it.
+func (s *Study) Stuck(arm string) (Moved, bool) {
+	for _, c := range s.Checks {
+		if c.Arm != arm {
+			continue
+		}
+		for _, k := range c.Knobs {
+			if !k.Moved {
+				return k, true
+			}
+		}
+	}
+	return Moved{}, false
+}
+
+// CountBlocks returns the number of complete blocks: those that have a slot,
+// not void, of every arm in every cell in which some contrast needs it.
+// Contrasts with an arm that is stuck are never run and need none.
+func (s *Study) CountBlocks() int {
+	p := Plan{}
+	for _, c := range s.Plan.Contrast {
+		if !slices.ContainsFunc(c.Terms, func(t Term) bool { _, stuck := s.Stuck(t.Arm); return stuck }) {
+			p.Contrast = append(p.Contrast, c)
+		}
+	}
+	keys := p.BlockSlots()
+	if len(keys) == 0 {
+		return 0
+	}
+	have := map[int]map[SlotKey]bool{}
+	for _, slot := range s.Slots {
+		if slot.Phase != PhaseAB {
+			continue
+		}
+		if have[slot.Block] == nil {
+			have[slot.Block] = map[SlotKey]bool{}
+		}
+		have[slot.Block][SlotKey{slot.Arm, slot.Cell}] = slot.Void == ""
+	}
+	n := 0
+	for _, block := range have {
+		if !slices.ContainsFunc(keys, func(k SlotKey) bool { return !block[k] }) {
+			n++
+		}
+	}
+	return n
 }
 
 // Moved is what became of one setting.
@@ -218,7 +279,7 @@ type Metric struct {
 
 // Advice is what to do.
 type Advice struct {
-	Action     string `json:"action"` // keep-on, turn-off, turn-on, leave
+	Action     string `json:"action"` // keep-on, turn-off, turn-on, set, leave
 	Command    string `json:"command,omitempty"`
 	Persistent string `json:"persistent,omitempty"`
 	Text       string `json:"text"`
@@ -229,6 +290,7 @@ const (
 	KeepOn  = "keep-on"
 	TurnOn  = "turn-on"
 	TurnOff = "turn-off"
+	Set     = "set" // a value that is neither on nor off
 	Leave   = "leave"
 )
 

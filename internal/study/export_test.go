@@ -1,0 +1,4 @@
+package study
+
+// ReadLimit is Read with a smaller limit than MaxBytes.
+var ReadLimit = read
