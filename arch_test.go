@@ -21,7 +21,7 @@ var layers = []struct {
 }{
 	{"lib", []string{"packet", "packet/checksum", "vnet", "gso", "gro"}},
 	{"pure", []string{"internal/catalog", "internal/unit", "internal/stats", "internal/study", "internal/verdict", "internal/report"}},
-	{"sys", []string{"internal/sys/netns", "internal/sys/ethtool", "internal/sys/rtnl", "internal/sys/counters", "internal/sys/cpu", "internal/sys/sock"}},
+	{"sys", []string{"internal/sys/netns", "internal/sys/ethtool", "internal/sys/rtnl", "internal/sys/counters", "internal/sys/cpu", "internal/sys/sock", "internal/sys/sysctl", "internal/sys/proc"}},
 	{"engine", []string{"internal/agent", "internal/agent/transport", "internal/knob", "internal/load", "internal/probe", "internal/lab"}},
 	{"run", []string{"internal/runner"}},
 	{"root", []string{"internal/app"}},
