@@ -44,7 +44,10 @@ func lengths() []int {
 	return n
 }
 
-func TestSumMatchesSlowReference(t *testing.T) {
+func TestSumMatchesSlowReference(t *testing.T) { checksum.EachLevel(t, checkSumMatchesSlowReference) }
+
+func checkSumMatchesSlowReference(t *testing.T) {
+	t.Helper()
 	const seed = 1
 	r := rand.New(rand.NewPCG(seed, 0))
 	buf := random(r, 1<<19+64)
@@ -60,7 +63,10 @@ func TestSumMatchesSlowReference(t *testing.T) {
 
 // TestSumExtremes has the most carries and the fewest: all ones, all zero, and
 // one bit at each place.
-func TestSumExtremes(t *testing.T) {
+func TestSumExtremes(t *testing.T) { checksum.EachLevel(t, checkSumExtremes) }
+
+func checkSumExtremes(t *testing.T) {
+	t.Helper()
 	for _, n := range lengths() {
 		if n > 70000 {
 			continue
@@ -88,7 +94,10 @@ func TestSumExtremes(t *testing.T) {
 	}
 }
 
-func TestCopySumCopiesAndSums(t *testing.T) {
+func TestCopySumCopiesAndSums(t *testing.T) { checksum.EachLevel(t, checkCopySumCopiesAndSums) }
+
+func checkCopySumCopiesAndSums(t *testing.T) {
+	t.Helper()
 	const seed = 2
 	r := rand.New(rand.NewPCG(seed, 0))
 	src := random(r, 1<<19+64)
@@ -117,7 +126,10 @@ func TestCopySumCopiesAndSums(t *testing.T) {
 	}
 }
 
-func TestCopySumInPlace(t *testing.T) {
+func TestCopySumInPlace(t *testing.T) { checksum.EachLevel(t, checkCopySumInPlace) }
+
+func checkCopySumInPlace(t *testing.T) {
+	t.Helper()
 	b := random(rand.New(rand.NewPCG(3, 0)), 1449)
 	want := string(b)
 	if got := checksum.CopySum(b, b).Fold(); got != slowSum(b, 0) || string(b) != want {

@@ -1,3 +1,5 @@
+//go:build !amd64 || purego
+
 package checksum
 
 // vectorMin is the length from which a vector loop would pay; there is none.
