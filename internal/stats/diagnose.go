@@ -34,10 +34,11 @@ type Position struct {
 }
 
 // PositionEffect separates the effect of the place in the block from that of
-// the arm, which it can because the order is random: d = effect ± half the
-// position effect, a regression with the anytime-valid t mixture. It is zero as
-// long as one of the orders has not occurred, if fewer than 3 blocks are known,
-// or if the lengths differ.
+// the arm, which it can because the order is random: d is the effect of the arm
+// plus that of the place if B ran second, minus it if B ran first. It is a
+// regression with the anytime-valid t mixture. The result is zero while one of
+// the orders has not occurred, with fewer than 3 blocks, and if the lengths
+// differ.
 func PositionEffect(d []float64, bFirst []bool) Position {
 	if len(d) != len(bFirst) {
 		return Position{}
@@ -54,11 +55,11 @@ func PositionEffect(d []float64, bFirst []bool) Position {
 	if first.n == 0 || second.n == 0 || nu < 1 {
 		return Position{}
 	}
-	// B second and B first differ in d by two half position effects.
+	// B second and B first differ in d by twice the effect of the place.
 	diff, size := second.mean-first.mean, n1*n2/(n1+n2)
 	sd := math.Sqrt((first.sumSqr + second.sumSqr) / nu)
 	return Position{
-		Effect: math.Expm1(diff),
+		Effect: math.Expm1(diff / 2),
 		LnE:    lnMixture(tSquared(diff, sd/math.Sqrt(size)), nu, 1+size*DefaultG),
 	}
 }

@@ -83,7 +83,7 @@ func QuantileInterval(x []float64, q, conf float64) Interval {
 	n, tail := len(s), (1-conf)/2
 	// P(quantile < s[k]) = P(Bin(n,q) <= k) and P(quantile > s[k]) = P(Bin >= k+1).
 	sum := 0.0
-	for k := 0; k < n; k++ {
+	for k := range n {
 		if sum += binomial(n, k, q); sum > tail {
 			break
 		}
