@@ -2,6 +2,7 @@ package packet_test
 
 import (
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -246,7 +247,7 @@ func FuzzParse(f *testing.F) {
 		if ip {
 			start = packet.StartIP
 		}
-		b = b[:len(b):len(b)]
+		b = slices.Clip(b)
 		got, err := packet.Parse(b, start)
 		want, bad := slowParse(b, start)
 		if got != want || !sameError(err, bad) {

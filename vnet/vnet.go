@@ -30,6 +30,8 @@ const (
 	tunnelBits = GSOUDPTunnel4 | GSOUDPTunnel6
 )
 
+var baseNames = [...]string{GSONone: "none", GSOTCPv4: "tcp4", GSOUDP: "ufo", GSOTCPv6: "tcp6", GSOUDPL4: "udp"}
+
 // Base returns the type without the bits beside it.
 func (t GSOType) Base() GSOType { return t &^ (tunnelBits | GSOECN) }
 
@@ -42,36 +44,20 @@ func (t GSOType) UDPTunnel() bool { return t&tunnelBits != 0 }
 // Valid reports whether the type is one that Linux accepts: a known base, at
 // most one tunnel bit and only with TCP or UDP L4, the ECN bit only with TCP.
 func (t GSOType) Valid() bool {
-	switch t.Base() {
-	case GSONone, GSOUDP:
-		return t == t.Base()
-	case GSOTCPv4, GSOTCPv6:
-	case GSOUDPL4:
-		if t.ECN() {
-			return false
-		}
-	default:
-		return false
+	switch base := t.Base(); {
+	case base == GSONone || base == GSOUDP:
+		return t == base
+	case base == GSOTCPv4 || base == GSOTCPv6 || base == GSOUDPL4 && !t.ECN():
+		return t&tunnelBits != tunnelBits
 	}
-	return t&tunnelBits != tunnelBits
+	return false
 }
 
 // String returns the type as words, such as "tcp4+ecn".
 func (t GSOType) String() string {
-	s := ""
-	switch t.Base() {
-	case GSONone:
-		s = "none"
-	case GSOTCPv4:
-		s = "tcp4"
-	case GSOUDP:
-		s = "ufo"
-	case GSOTCPv6:
-		s = "tcp6"
-	case GSOUDPL4:
-		s = "udp"
-	default:
-		s = "unknown"
+	s := "unknown"
+	if b := int(t.Base()); b < len(baseNames) && baseNames[b] != "" {
+		s = baseNames[b]
 	}
 	if t&GSOUDPTunnel4 != 0 {
 		s += "+tunnel4"

@@ -223,7 +223,7 @@ func TestUpdateEqualsRecompute(t *testing.T) {
 		if got := checksum.UpdateBytes(field, was, b); got != want {
 			t.Fatalf("UpdateBytes(%#04x, %x, %x) = %#04x, want %#04x (seed %d)", field, was, b, got, want, seed)
 		}
-		if got := (checksum.Sum(was).Sub16(old).Add16(next)).Checksum(); got != want {
+		if got := checksum.Sum(was).Sub16(old).Add16(next).Checksum(); got != want {
 			t.Fatalf("Sub16 and Add16: %#04x, want %#04x (seed %d)", got, want, seed)
 		}
 	}

@@ -8,6 +8,7 @@ package pkttest
 
 import (
 	"encoding/binary"
+	"slices"
 )
 
 var be = binary.BigEndian
@@ -30,8 +31,8 @@ type state struct {
 // Build returns the frame.
 func Build(layers ...Layer) []byte {
 	s := &state{l4: -1}
-	for i := len(layers) - 1; i >= 0; i-- {
-		layers[i].wrap(s)
+	for _, l := range slices.Backward(layers) {
+		l.wrap(s)
 	}
 	return s.b
 }
