@@ -26,7 +26,7 @@ var layers = []struct {
 	{"run", []string{"internal/runner"}},
 	{"root", []string{"internal/app"}},
 	{"surface", []string{"internal/cli"}},
-	{"main", []string{"cmd/offlab", "internal/tools/skipaudit"}},
+	{"main", []string{"cmd/offlab", "internal/tools/skipaudit", "internal/tools/benchload"}},
 	{"testutil", []string{"internal/testutil/need", "internal/testutil/netnstest", "internal/testutil/golden", "internal/testutil/pkttest", "internal/testutil/kernelref"}},
 }
 
