@@ -1,0 +1,93 @@
+package gso
+
+import (
+	"github.com/offlab/offlab/packet"
+	"github.com/offlab/offlab/packet/checksum"
+	"github.com/offlab/offlab/vnet"
+)
+
+// resetFragments prepares legacy UFO: a UDP datagram over IPv4 becomes IP
+// fragments of s.size bytes, with the same ID and one UDP checksum. Linux
+// accepts it from a virtio header although no device offers it any more.
+func (s *Splitter) resetFragments(st *packet.Stack) Error {
+	if st.Version != 4 {
+		return ErrProtocol
+	}
+	s.hdrLen = st.Transport
+	datagram := len(s.pkt) - s.hdrLen
+	if datagram <= s.size {
+		return s.single()
+	}
+	if s.size%8 != 0 {
+		return ErrSize // a fragment offset counts units of eight bytes
+	}
+	if datagram > 65535-packet.IPv4MinLen {
+		return ErrTooLong
+	}
+	s.mode = fragments
+	s.count = (datagram + s.size - 1) / s.size
+	s.ip = s.level(st, st.Transport, true)
+	s.ip.sum = s.ip.sum.Sub16(be.Uint16(s.pkt[st.Network+6:]))
+	h := s.pkt[st.Transport:]
+	field := packet.UDP(h).Checksum()
+	s.l4.at = st.Transport
+	s.l4.pseudo = packet.Pseudo(s.pkt[st.Network:], packet.ProtoUDP, datagram)
+	if s.gso.Flags&vnet.NeedsCsum != 0 {
+		s.l4.pseudo = checksum.Partial(field)
+	}
+	s.l4.sum = checksum.Sum(h).Sub16(field)
+	return 0
+}
+
+// fragment returns the part of pkt behind the IP header that frame i holds.
+func (s *Splitter) fragment(i int) (from, to int) {
+	from = s.hdrLen + i*s.size
+	return from, min(from+s.size, len(s.pkt))
+}
+
+// writeFragment writes frame i to dst.
+func (s *Splitter) writeFragment(dst []byte, i int) int {
+	from, to := s.fragment(i)
+	copy(dst, s.pkt[:s.hdrLen])
+	copy(dst[s.hdrLen:], s.pkt[from:to])
+	s.editFragment(dst, i, to-from)
+	if i == 0 {
+		packet.UDP(dst[s.l4.at:]).SetChecksum((s.l4.pseudo + s.l4.sum).UDP())
+	}
+	return s.hdrLen + to - from
+}
+
+// editFragment sets length, offset and checksum of the IP header.
+func (s *Splitter) editFragment(b []byte, i, n int) {
+	h := packet.IPv4(b[s.ip.at:])
+	field := h.FragmentField() &^ 0x1fff
+	field |= (be.Uint16(s.pkt[s.ip.at+6:])&0x1fff + uint16(i*s.size/8)) & 0x1fff
+	if i != s.count-1 {
+		field |= packet.IPv4MF
+	}
+	be.PutUint16(h[6:], field)
+	sum := (s.ip.sum + checksum.Partial(s.ip.base+n)).Add16(s.ip.id).Add16(field)
+	h.SetTotalLen(s.ip.base + n)
+	h.SetChecksum(sum.Checksum())
+}
+
+// fragmentSegment is writeFragment with the payload as a reference. The first
+// fragment's UDP header is part of its Header.
+func (s *Splitter) fragmentSegment(g *Segment, scratch []byte, i int) error {
+	from, to := s.fragment(i)
+	hl := s.hdrLen
+	if i == 0 {
+		hl += packet.UDPLen
+	}
+	if len(scratch) < hl {
+		return ErrRoom
+	}
+	copy(scratch, s.pkt[:hl])
+	s.editFragment(scratch, i, to-from)
+	if i == 0 {
+		packet.UDP(scratch[s.l4.at:]).SetChecksum((s.l4.pseudo + s.l4.sum).UDP())
+		from += packet.UDPLen
+	}
+	g.Header, g.Payload = scratch[:hl:hl], s.pkt[from:to:to]
+	return nil
+}
