@@ -1,0 +1,390 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/offlab/offlab/internal/study"
+	"github.com/offlab/offlab/internal/unit"
+)
+
+// secondsPerBlock is what a block took in this study, everything included. A
+// study that has not got that far is taken at its plan.
+func secondsPerBlock(s *study.Study) float64 {
+	per := s.Plan.SlotsPerBlock()
+	if len(s.Slots) > per && s.Ended.Elapsed > 0 {
+		return s.Ended.Elapsed / float64(len(s.Slots)) * float64(per)
+	}
+	return float64(per) * (s.Plan.SettleS + s.Plan.MeasureS)
+}
+
+// A spread describes one metric of one arm over slots.
+type spread struct {
+	n                int
+	median, min, max float64
+}
+
+func spreadOf(values []float64) spread {
+	slices.Sort(values)
+	n := len(values)
+	if n == 0 {
+		return spread{}
+	}
+	return spread{n, (values[(n-1)/2] + values[n/2]) / 2, values[0], values[n-1]}
+}
+
+// countedBlocks returns the blocks of a cell's phase that count: none of their
+// slots is void, and every arm of the plan was run in them.
+func countedBlocks(s *study.Study) map[int]bool {
+	slots, void := map[int]int{}, map[int]bool{}
+	for _, slot := range s.Slots {
+		if slot.Phase == study.PhaseAB {
+			slots[slot.Block]++
+			void[slot.Block] = void[slot.Block] || slot.Void != ""
+		}
+	}
+	counted := map[int]bool{}
+	for b, n := range slots {
+		if !void[b] && n >= s.Plan.SlotsPerBlock() {
+			counted[b] = true
+		}
+	}
+	return counted
+}
+
+// armSpread describes a metric of some arms in a cell. Blocks restricts it;
+// nil takes every slot that is not void.
+func armSpread(s *study.Study, arms []string, cell study.Cell, metric string, blocks map[int]bool) spread {
+	var values []float64
+	for _, slot := range s.Slots {
+		v, ok := slot.Metrics[metric]
+		if ok && slot.Phase == study.PhaseAB && slot.Void == "" && slot.Cell == cell &&
+			slices.Contains(arms, slot.Arm) && (blocks == nil || blocks[slot.Block]) {
+			values = append(values, v)
+		}
+	}
+	return spreadOf(values)
+}
+
+// contrastOf finds the comparison that a verdict was made from.
+func contrastOf(s *study.Study, v study.Verdict) (study.Contrast, bool) {
+	for _, c := range s.Plan.Contrast {
+		if c.Knob == v.Knob && c.Baseline == v.Baseline && c.Arm == v.Arm && c.Cell == v.Cell && c.Interaction == v.Interaction {
+			return c, true
+		}
+	}
+	return study.Contrast{}, false
+}
+
+// settingsWords says what an arm sets.
+func settingsWords(a study.Arm) string {
+	if len(a.Settings) == 0 {
+		return "the device as it was found"
+	}
+	var words []string
+	for _, x := range a.Settings {
+		words = append(words, x.Knob+" "+quoted(x.Value))
+	}
+	return strings.Join(words, ", ")
+}
+
+// featureCommand is the ethtool command that has the effect of an arm, when
+// all that the arm sets are features: knobs of one word that are on or off.
+func featureCommand(s *study.Study, check study.ArmCheck) string {
+	var cmd strings.Builder
+	for _, k := range check.Knobs {
+		if k.Asked != "on" && k.Asked != "off" || strings.ContainsAny(k.Knob, ": /.'\"") {
+			return ""
+		}
+		cmd.WriteString(" " + k.Knob + " " + k.Asked)
+	}
+	if cmd.Len() == 0 {
+		return ""
+	}
+	return "ethtool -K " + deviceName(s) + cmd.String()
+}
+
+func deviceName(s *study.Study) string {
+	for _, h := range s.Environment.Hosts {
+		if h.Role == s.Plan.Side || s.Plan.Side == "" && h.Role == "device" {
+			return h.Device
+		}
+	}
+	return or(s.Plan.Device, "DEV")
+}
+
+// A fact is a labelled line of the report.
+type fact struct {
+	label, text string
+	style       style
+}
+
+// setupFacts says what setting up each arm did to the device.
+func setupFacts(s *study.Study) []fact {
+	var facts []fact
+	for _, c := range s.Checks {
+		if len(c.Knobs) == 0 && len(c.Dragged) == 0 {
+			continue
+		}
+		var moved, stuck []string
+		for _, k := range c.Knobs {
+			switch {
+			case k.Moved && len(k.Bits) > 0:
+				moved = append(moved, changesWords(k.Bits))
+			case k.Moved:
+				moved = append(moved, changeWords(study.Change{Name: k.Knob, From: k.Was, To: k.Got}))
+			case k.Was == k.Asked && k.Reason == "":
+				moved = append(moved, k.Knob+" already "+k.Asked)
+			default:
+				stuck = append(stuck, fmt.Sprintf("%s did not move: asked %s, is %s%s", k.Knob, quoted(k.Asked), quoted(k.Got), after(" - ", k.Reason)))
+			}
+		}
+		if len(stuck) > 0 {
+			facts = append(facts, fact{c.Arm, strings.Join(stuck, "; "), doubt})
+		}
+		if len(moved) > 0 {
+			facts = append(facts, fact{c.Arm, strings.Join(moved, ", "), plain})
+		}
+		if len(c.Dragged) > 0 {
+			facts = append(facts, fact{c.Arm, "dragged along, though nobody asked: " + changesWords(c.Dragged), doubt})
+		} else if len(moved) > 0 {
+			facts[len(facts)-1].text += "; nothing else moved"
+		}
+	}
+	return facts
+}
+
+func parenthesis(text string) string {
+	if text == "" {
+		return ""
+	}
+	return " (" + text + ")"
+}
+
+func after(sep, text string) string {
+	if text == "" {
+		return ""
+	}
+	return sep + text
+}
+
+// noiseFacts gives the noise floor, one line a cell.
+func noiseFacts(s *study.Study) []fact {
+	var facts []fact
+	var cells []study.Cell
+	for _, n := range s.Noise {
+		if !slices.Contains(cells, n.Cell) {
+			cells = append(cells, n.Cell)
+		}
+	}
+	for _, c := range cells {
+		var words []string
+		pairs := 0
+		for _, n := range s.Noise {
+			if n.Cell == c {
+				words = append(words, fmt.Sprintf("%s %.1f %%", metricName(n.Metric), 100*n.SD))
+				pairs = max(pairs, n.Pairs)
+			}
+		}
+		text := "an arm against itself differs by " + strings.Join(words, ", ") + " (SD, n=" + unit.Plural(int64(pairs), "pair") + ")"
+		if len(cells) > 1 {
+			text = cellWords(c) + ": " + text
+		}
+		facts = append(facts, fact{"noise", text, plain})
+	}
+	return facts
+}
+
+// environmentFacts says what the figures depend on.
+func environmentFacts(s *study.Study) []fact {
+	e := s.Environment
+	kernel := or(e.Kernel, "unknown") + after(", ", cpusWords(e.CPUs))
+	model := ""
+	if len(e.Hosts) > 0 {
+		model = e.Hosts[0].CPUModel
+	}
+	kernel += parenthesis(model) + after(", governor ", e.Governor)
+	facts := []fact{{"kernel", kernel, plain}}
+	for _, h := range e.Hosts {
+		facts = append(facts, fact{or(h.Role, "host"), hostWords(h, e, model), plain})
+	}
+	facts = append(facts, fact{"load", loadWords(s), plain})
+	if e.Shared {
+		facts = append(facts, fact{"note", "both ends share this machine: CPU is the sum of both", doubt})
+	}
+	for _, n := range e.Notes {
+		facts = append(facts, fact{"note", n, plain})
+	}
+	return append(facts, pinnedFacts(e.Hosts)...)
+}
+
+func cpusWords(n int) string {
+	if n <= 0 {
+		return ""
+	}
+	return unit.Plural(int64(n), "CPU")
+}
+
+// hostWords describes one end, as far as it is not like the first.
+func hostWords(h study.Host, e study.Environment, model string) string {
+	words := []string{h.Device + " (driver " + or(h.Driver, "unknown") + after(", firmware ", h.Firmware) + ")"}
+	if h.MTU > 0 {
+		words = append(words, fmt.Sprintf("MTU %d B", h.MTU))
+	}
+	if h.SpeedBPS > 0 {
+		words = append(words, unit.Value(h.SpeedBPS, "bit/s"))
+	} else {
+		words = append(words, "no link speed")
+	}
+	if e.Shared || h.Hostname == "" {
+		words = append(words, "host "+h.Name)
+	} else {
+		words = append(words, "host "+h.Hostname)
+	}
+	if h.Kernel != "" && h.Kernel != e.Kernel {
+		words = append(words, "kernel "+h.Kernel)
+	}
+	if h.CPUModel != model {
+		words = append(words, strings.TrimSpace(cpusWords(h.CPUs)+" "+h.CPUModel))
+	}
+	return strings.Join(words, ", ")
+}
+
+func loadWords(s *study.Study) string {
+	l := s.Plan.Load
+	words := []string{unit.Plural(int64(max(1, l.Streams)), "TCP stream")}
+	if l.Congestion != "" {
+		words = append(words, l.Congestion)
+	}
+	if l.MSS > 0 {
+		words = append(words, fmt.Sprintf("MSS %d B", l.MSS))
+	}
+	if l.Verify {
+		words = append(words, "every byte checked")
+	} else {
+		words = append(words, "payload not checked")
+	}
+	return strings.Join(words, ", ") + fmt.Sprintf("; slots of %s, %s to settle", unit.Seconds(s.Plan.MeasureS), unit.Seconds(s.Plan.SettleS))
+}
+
+// maxPinned is how many settings of a host are listed; the study file has all.
+const maxPinned = 9
+
+// pinnedFacts lists what the lab set for the study; ends that are alike share a
+// line.
+func pinnedFacts(hosts []study.Host) []fact {
+	var facts []fact
+	for i, h := range hosts {
+		who := h.Device
+		if i == 0 && len(hosts) > 1 && maps.Equal(h.Pinned, hosts[1].Pinned) {
+			who = "both ends"
+		}
+		if len(h.Pinned) == 0 || i == 1 && maps.Equal(h.Pinned, hosts[0].Pinned) {
+			continue
+		}
+		var words []string
+		for _, k := range slices.Sorted(maps.Keys(h.Pinned)) {
+			words = append(words, k+"="+quoted(h.Pinned[k]))
+		}
+		text := who + ": " + strings.Join(words[:min(len(words), maxPinned)], " ")
+		if more := len(words) - maxPinned; more > 0 {
+			text += " and " + unit.Count(int64(more)) + " more (see the study file)"
+		}
+		facts = append(facts, fact{"pinned", text, faint})
+	}
+	return facts
+}
+
+var endWords = map[string]string{
+	study.EndDecided:     "every verdict decided",
+	study.EndBudget:      "the budget is used up",
+	study.EndInterrupted: "interrupted by the user",
+	study.EndFailed:      "failed",
+	study.EndSettled:     "no knob moved, so nothing had to be measured",
+	"":                   "still running, or killed",
+}
+
+// endFact says how the study ended.
+func endFact(s *study.Study) fact {
+	text := or(endWords[s.Ended.Why], s.Ended.Why) + parenthesis(s.Ended.Text)
+	if s.Ended.Why == study.EndSettled && len(s.Slots) == 0 {
+		return fact{"ended", text + " (" + unit.Seconds(s.Ended.Elapsed) + ")", plain}
+	}
+	st := doubt
+	if s.Ended.Why == study.EndDecided || s.Ended.Why == study.EndSettled {
+		st = plain
+	}
+	return fact{"ended", text + ": " + unit.Plural(int64(s.Blocks), "block") + " of " + unit.Plural(int64(s.Plan.SlotsPerBlock()), "slot") +
+		", " + unit.Seconds(s.Ended.Elapsed) + " of " + unit.Seconds(s.Plan.BudgetS), st}
+}
+
+// originFact says which program made the study, and when.
+func originFact(s *study.Study) fact {
+	return fact{"made by", fmt.Sprintf("offlab %s, %s, seed %d", or(s.Version, "(unknown version)"),
+		s.Created.UTC().Format("2006-01-02 15:04 UTC"), s.Seed), faint}
+}
+
+// warnings lists what puts the study in doubt: its own warnings, slots that do
+// not count and what the others warned of.
+func warnings(s *study.Study) []fact {
+	var out []fact
+	add := func(text string) { out = append(out, fact{"warning", text, doubt}) }
+	for _, w := range s.Warnings {
+		add(w)
+	}
+	void, warned := map[string]int{}, map[string]int{}
+	voids := 0
+	for _, slot := range s.Slots {
+		if slot.Void != "" {
+			void[slot.Void]++
+			voids++
+		}
+		for _, w := range slot.Warnings {
+			warned[w]++
+		}
+	}
+	if voids > 0 {
+		add(fmt.Sprintf("%d of %s void, and their blocks do not count: %s",
+			voids, unit.Plural(int64(len(s.Slots)), "slot"), tally(void)))
+	}
+	if len(warned) > 0 {
+		add("slots warn: " + tally(warned))
+	}
+	for _, e := range s.Events {
+		out = append(out, fact{"event", e.Kind + after(": ", e.Text) + ", " + e.At.UTC().Format("15:04:05 UTC"), plain})
+	}
+	return out
+}
+
+// maxTally is how many different texts a tally names.
+const maxTally = 4
+
+// tally lists texts with how often each occurred, the most frequent first.
+func tally(count map[string]int) string {
+	keys := slices.SortedFunc(maps.Keys(count), func(a, b string) int {
+		return cmp.Or(count[b]-count[a], strings.Compare(a, b))
+	})
+	var words []string
+	for _, k := range keys[:min(len(keys), maxTally)] {
+		words = append(words, fmt.Sprintf("%s (%d times)", k, count[k]))
+	}
+	if more := len(keys) - maxTally; more > 0 {
+		words = append(words, fmt.Sprintf("and %d other reasons", more))
+	}
+	return strings.ReplaceAll(strings.Join(words, "; "), "(1 times)", "(once)")
+}
+
+// reproduce is the command that runs the study again with the same order.
+func reproduce(s *study.Study) string {
+	cmd := s.Plan.Command
+	if cmd == "" {
+		cmd = "offlab run " + strings.Join(s.Plan.Factors, " ")
+	}
+	if !strings.Contains(cmd, "--seed") {
+		cmd += fmt.Sprintf(" --seed %d", s.Seed)
+	}
+	return cmd
+}
