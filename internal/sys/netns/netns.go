@@ -3,11 +3,14 @@
 package netns
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -67,19 +70,40 @@ func Inode() (uint64, error) {
 // IsRoot reports whether the process may make network namespaces itself.
 func IsRoot() bool { return os.Geteuid() == 0 }
 
-// TryUser reports why an unprivileged process cannot make a user and a network
-// namespace of its own, nil if it can. It tries, in a child.
-func TryUser() error {
+// Reexec runs this program again, as root of a user namespace of its own, and
+// returns its exit status. An error says that the system refuses the namespace.
+func Reexec(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) (int, error) {
 	exe, err := os.Executable()
 	if err != nil {
-		return err
+		return 0, err
 	}
-	cmd := exec.Command(exe, "version")
-	Prepare(cmd, Options{Net: true, User: true})
+	if err := tryUser(ctx, exe); err != nil {
+		return 0, err
+	}
+	cmd := exec.CommandContext(ctx, exe, args...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = in, out, errs
+	// The terminal sends Ctrl-C to both; another signal is passed on. The child
+	// gets time to put things back and to report.
+	cmd.Cancel = func() error { return cmd.Process.Signal(unix.SIGTERM) }
+	cmd.WaitDelay = time.Minute
+	Prepare(cmd, Options{User: true})
 	err = cmd.Run()
 	var exit *exec.ExitError
-	if err == nil || errors.As(err, &exit) {
+	if errors.As(err, &exit) {
+		return exit.ExitCode(), nil
+	}
+	return 0, err
+}
+
+// tryUser reports why an unprivileged process cannot make a user and a network
+// namespace of its own, nil if it can. It tries, in a child.
+func tryUser(ctx context.Context, exe string) error {
+	cmd := exec.CommandContext(ctx, exe, "version")
+	Prepare(cmd, Options{Net: true, User: true})
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
 		return nil // it was born; what it did is not the question
 	}
-	return fmt.Errorf("netns: user and network namespace: %w", err)
+	return err
 }

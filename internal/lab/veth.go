@@ -1,0 +1,97 @@
+package lab
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"strconv"
+
+	"github.com/offlab/offlab/internal/agent/transport"
+	"github.com/offlab/offlab/internal/host"
+)
+
+// Addresses of the built-in lab: documentation ranges (RFC 5737, RFC 3849).
+var (
+	vethNames = [2]string{"v0", "v1"}
+	vethIPv4  = [2]netip.Prefix{netip.MustParsePrefix("192.0.2.1/24"), netip.MustParsePrefix("192.0.2.2/24")}
+	vethIPv6  = [2]netip.Prefix{netip.MustParsePrefix("2001:db8::1/64"), netip.MustParsePrefix("2001:db8::2/64")}
+)
+
+const vethMTU = 1500
+
+// pinnedFeatures are those a usual network card has on. A fresh veth has GRO
+// off (drivers/net/veth.c, Linux 5.13 and later), which no card has.
+var pinnedFeatures = map[string]bool{
+	"rx-gro":                  true,
+	"tx-generic-segmentation": true,
+	"tx-scatter-gather":       true,
+	"tx-tcp-segmentation":     true,
+	"tx-tcp6-segmentation":    true,
+	"tx-checksum-ip-generic":  true,
+	"rx-checksum":             true,
+}
+
+// pinnedSysctls keep one slot from teaching the next: no metrics cached for a
+// destination, and no wait for duplicate addresses.
+var pinnedSysctls = map[string]string{
+	"net.ipv4.tcp_no_metrics_save":           "1",
+	"net.ipv6.conf.all.accept_dad":           "0",
+	"net.ipv6.conf.all.router_solicitations": "0",
+}
+
+// Veth makes two namespaces joined by a veth pair. Wire says that the study has
+// a receive-side knob: then the peer stands in for a wire.
+func Veth(ctx context.Context, o Options, wire bool) (*Lab, error) {
+	l := &Lab{Kind: "veth", Shared: true}
+	if err := l.veth(ctx, o, wire); err != nil {
+		l.Close()
+		return nil, err
+	}
+	return l, nil
+}
+
+func (l *Lab) veth(ctx context.Context, o Options, wire bool) (err error) {
+	if l.Device, err = l.start(ctx, o, "host a", transport.Target{Net: true}); err != nil {
+		return err
+	}
+	if l.Peer, err = l.start(ctx, o, "host b", transport.Target{Net: true}); err != nil {
+		return err
+	}
+	if err := l.pin(ctx); err != nil {
+		return err
+	}
+	// The carrier's process is the agent itself. Its number as seen here is the
+	// one the kernel wants.
+	if err := l.Device.AddVeth(ctx, host.Veth{Name: vethNames[0], Peer: vethNames[1], PeerPID: l.Peer.stream.Pid()}); err != nil {
+		return err
+	}
+	for i, e := range []*End{l.Device, l.Peer} {
+		e.Dev, e.IPv4, e.IPv6 = vethNames[i], vethIPv4[i].Addr(), vethIPv6[i].Addr()
+		if err := l.pinVeth(ctx, e, i, wire && i == 1); err != nil {
+			return fmt.Errorf("%s: %w", e.Name, err)
+		}
+	}
+	if wire {
+		l.Notes = append(l.Notes, "stands in for a wire: TSO and GSO of the peer are off, since its super-packets would cross the veth uncut and leave the receiver nothing to merge (--raw leaves them on)")
+	}
+	return nil
+}
+
+func (l *Lab) pinVeth(ctx context.Context, e *End, i int, wire bool) error {
+	features := map[string]bool{}
+	for name, on := range pinnedFeatures {
+		if wire && (name == "tx-tcp-segmentation" || name == "tx-tcp6-segmentation" || name == "tx-generic-segmentation") {
+			on = false
+		}
+		features[name] = on
+		e.Pinned[name] = map[bool]string{true: "on", false: "off"}[on]
+	}
+	for name, value := range pinnedSysctls {
+		e.Pinned[name] = value
+	}
+	e.Pinned["mtu"] = strconv.Itoa(vethMTU)
+	return e.Setup(ctx, host.Setup{
+		Device: e.Dev, MTU: vethMTU, Features: features, Sysctls: pinnedSysctls,
+		Addresses: []netip.Prefix{vethIPv4[i], vethIPv6[i]},
+	})
+}

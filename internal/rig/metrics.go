@@ -1,0 +1,122 @@
+package rig
+
+import (
+	"fmt"
+
+	"github.com/offlab/offlab/internal/load"
+	"github.com/offlab/offlab/internal/probe"
+	"github.com/offlab/offlab/internal/runner"
+	"github.com/offlab/offlab/internal/study"
+)
+
+// maxSteal is the share of the CPU time that a hypervisor may take before a
+// slot says so.
+const maxSteal = 0.02
+
+// fill turns what both ends counted into the slot's metrics, evidence and
+// findings.
+func (r *Rig) fill(slot *study.Slot, s runner.Spec, a, b both) {
+	sent := load.Delta(a.sender.Load, b.sender.Load)
+	got := load.Delta(a.receiver.Load, b.receiver.Load)
+	slot.MeasuredS = got.Elapsed.Seconds()
+	slot.ReadSizes = readSizes(got)
+	if c := got.Corruption; c != nil {
+		slot.Findings = append(slot.Findings, study.Finding{
+			Kind: "payload", Source: "receiver, byte by byte", Text: where(c),
+		})
+	}
+	for _, w := range []load.Window{got, sent} {
+		if w.Void != "" {
+			slot.Void = w.Void
+			return
+		}
+	}
+	roles := [2]string{"device", "peer"} // sender, receiver
+	if s.Cell.Direction == "rx" {
+		roles = [2]string{"peer", "device"}
+	}
+	ws := [2]probe.Window{probe.Delta(a.sender.Probe, b.sender.Probe), probe.Delta(a.receiver.Probe, b.receiver.Probe)}
+	for i, w := range ws {
+		evidence(slot, roles[i], w)
+		if total := float64(r.cpus(roles[i])) * w.Elapsed.Seconds(); w.CPU.Steal > maxSteal*total {
+			slot.Warnings = append(slot.Warnings, fmt.Sprintf("%s: the hypervisor took %.1f %% of the CPU time", roles[i], 100*w.CPU.Steal/total))
+		}
+	}
+	slot.Evidence[roles[0]+".process.cpu_s"] = sent.CPU().Seconds()
+	slot.Evidence[roles[1]+".process.cpu_s"] = got.CPU().Seconds()
+	slot.Evidence[roles[1]+".load.bytes"] = float64(got.Bytes)
+	slot.Evidence[roles[1]+".load.corrupt"] = float64(got.Corrupt)
+	slot.Evidence[roles[1]+".load.calls"] = float64(got.Calls)
+	slot.Evidence[roles[0]+".load.rtt_s"] = sent.Info.RTT.Seconds()
+	slot.Evidence[roles[0]+".load.snd_mss"] = float64(sent.Info.SndMSS)
+
+	busy := r.busy(roles, ws)
+	slot.Metrics[study.Goodput] = got.BitsPerSecond()
+	slot.Metrics[study.Retransmits] = float64(sent.Info.Retrans)
+	if busy > 0 && got.Bytes > 0 {
+		slot.Metrics[study.CPUPerByte] = busy * 1e9 / float64(got.Bytes)
+		if sent.Info.DataSegsOut > 0 {
+			slot.Metrics[study.CPUPerPacket] = busy * 1e9 / float64(sent.Info.DataSegsOut)
+		}
+	}
+}
+
+func (r *Rig) cpus(role string) int {
+	if role == "device" {
+		return r.lab.Device.Info.CPUs
+	}
+	return r.lab.Peer.Info.CPUs
+}
+
+// busy returns the CPU seconds that the load cost, idle work taken off: of both
+// hosts, or once where they are one machine.
+func (r *Rig) busy(roles [2]string, ws [2]probe.Window) float64 {
+	total := 0.0
+	for i, w := range ws {
+		idle := r.idle[0]
+		if roles[i] == "peer" {
+			idle = r.idle[1]
+		}
+		own := w.CPU.Busy() - idle*w.Elapsed.Seconds()
+		if r.lab.Shared {
+			return own
+		}
+		total += own
+	}
+	return total
+}
+
+// evidence notes the counters that rose.
+func evidence(slot *study.Slot, role string, w probe.Window) {
+	for name, v := range w.Rise {
+		slot.Evidence[role+"."+name] = v
+	}
+	for name, v := range map[string]float64{
+		"user": w.CPU.User + w.CPU.Nice, "system": w.CPU.System, "irq": w.CPU.IRQ,
+		"softirq": w.CPU.SoftIRQ, "steal": w.CPU.Steal, "busy": w.CPU.Busy(),
+	} {
+		slot.Evidence[role+".cpu."+name+"_s"] = v
+	}
+}
+
+func readSizes(w load.Window) []int64 {
+	out := make([]int64, len(w.Sizes))
+	for i, n := range w.Sizes {
+		out[i] = int64(n)
+	}
+	return out
+}
+
+// where says what was found where.
+func where(c *load.Corruption) string {
+	s := fmt.Sprintf("stream %d, byte %d: want % x, got % x", c.Stream, c.Offset, c.Want, c.Got)
+	switch c.Origin {
+	case load.InPlace:
+		return s + " (bytes changed in place)"
+	case load.Elsewhere:
+		return s + fmt.Sprintf(" (data from %+d bytes away: lost, doubled or swapped)", c.Shift)
+	case load.Unknown:
+		return s + " (not data of this stream)"
+	}
+	return s
+}
