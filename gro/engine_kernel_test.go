@@ -1,8 +1,8 @@
+//go:build linux
+
 package gro_test
 
 import (
-	"bytes"
-	"fmt"
 	"math/rand/v2"
 	"os"
 	"runtime"
@@ -141,59 +141,11 @@ func frameSegments(f kernelref.Frame) int {
 
 // compare pushes the burst through the engine and returns the first difference
 // to what the kernel made of it.
-func compare(e *gro.Engine, frames [][]byte, want []kernelref.Frame) string {
-	got := runBurst(e, frames)
-	for i := 0; i < len(got) && i < len(want); i++ {
-		g, w := got[i], want[i]
-		w.Header.HdrLen = 0 // the length of the first buffer: a hint
-		if !bytes.Equal(g.Data, w.Data) || g.Header != w.Header {
-			return fmt.Sprintf("output %d of %d: %s; header %+v, want %+v; reason %v; got %x want %x", i, len(want),
-				diffBytes(g.Data, w.Data), g.Header, w.Header, g.Reason, head(g.Data), head(w.Data))
-		}
+func compare(e *gro.Engine, frames [][]byte, kernel []kernelref.Frame) string {
+	want := make([]result, len(kernel))
+	for i, f := range kernel {
+		want[i] = result{Data: f.Data, Header: f.Header, Segments: frameSegments(f)}
+		want[i].Header.HdrLen = 0 // the length of the first buffer: a hint
 	}
-	if len(got) != len(want) {
-		return fmt.Sprintf("%d outputs, want %d", len(got), len(want))
-	}
-	return ""
-}
-
-func head(b []byte) []byte { return b[:min(len(b), 140)] }
-
-// a result is an output in one piece, without what the kernel does not show.
-type result struct {
-	Data     []byte
-	Header   vnet.Header
-	Segments int
-	Reason   gro.Reason
-}
-
-// runBurst pushes the frames, one a call or all in one, and flushes.
-func runBurst(e *gro.Engine, frames [][]byte) (all []result) {
-	keep := func(outs []gro.Output) {
-		for i := range outs {
-			o := &outs[i]
-			r := result{append([]byte{}, o.Data...), o.Header, o.Segments, o.Reason}
-			for _, p := range o.Payload {
-				r.Data = append(r.Data, p...)
-			}
-			r.Header.HdrLen, r.Header.OuterTransport, r.Header.InnerNetwork = 0, 0, 0
-			r.Header.GSOType &^= vnet.GSOUDPTunnel4 | vnet.GSOUDPTunnel6
-			r.Header.Flags &^= vnet.UDPTunnelCsum
-			all = append(all, r)
-		}
-	}
-	for _, f := range frames {
-		keep(e.Push(0, gro.Packet{Data: f}))
-	}
-	keep(e.Flush(0))
-	return all
-}
-
-func diffBytes(a, b []byte) string {
-	for i := 0; i < len(a) && i < len(b); i++ {
-		if a[i] != b[i] {
-			return fmt.Sprintf("lengths %d and %d, first difference at %d: %02x and %02x", len(a), len(b), i, a[i], b[i])
-		}
-	}
-	return fmt.Sprintf("lengths %d and %d", len(a), len(b))
+	return diffResults(runBurst(e, frames), want)
 }

@@ -23,7 +23,7 @@ func (e *Engine) receiveTCP(now time.Duration, pk *Packet, b []byte) {
 	if pk.Header.GSOType != vnet.GSONone {
 		gso, segs = int(pk.Header.GSOSize), e.segments(pk)
 		whole = n == segs*gso
-		if !pk.Trusted || pk.Header.GSOType.Base() == vnet.GSOUDPL4 {
+		if !pk.Trusted || !h.isTCP(pk.Header) {
 			h.flush = true
 		}
 	}
@@ -102,6 +102,15 @@ func (e *Engine) tcpMismatch(f *flow, b []byte, n int, pk *Packet) Reason {
 		return BadFollower
 	}
 	return accepted
+}
+
+// isTCP reports whether a pushed aggregate claims to be what it is.
+func (h *headers) isTCP(v vnet.Header) bool {
+	want := vnet.GSOTCPv4
+	if h.v6 {
+		want = vnet.GSOTCPv6
+	}
+	return v.GSOType.Valid() && v.GSOType.Base() == want && v.GSOSize > 0
 }
 
 // limit is the size, from the first byte on, that an aggregate stays below. BIG
