@@ -65,7 +65,14 @@ func ascii(s string) string {
 // the default one depends on the locale of the process.
 var columns = &runewidth.Condition{EastAsianWidth: false, StrictEmojiNeutral: true}
 
-func width(s string) int { return columns.StringWidth(s) }
+func width(s string) int {
+	for i := range len(s) {
+		if s[i] >= utf8.RuneSelf {
+			return columns.StringWidth(s)
+		}
+	}
+	return len(s) // cleaned ASCII has no character without a column
+}
 
 // cut returns the longest start of s that fits into n columns, and the rest.
 // It takes at least one rune.

@@ -142,13 +142,13 @@ func (p *page) flow(lead []span, hang int, body ...span) {
 			line, at = append(line, span{" ", plain}), at+1
 		}
 		for _, s := range word {
-			for at+width(s.text) > p.width {
-				head, tail := cut(s.text, max(1, p.width-at))
+			head, tail := cut(s.text, p.width-at)
+			for tail != "" {
 				line = append(line, span{head, s.style})
 				next()
-				s.text = tail
+				head, tail = cut(tail, p.width-at)
 			}
-			line, at, fresh = append(line, s), at+width(s.text), false
+			line, at, fresh = append(line, span{head, s.style}), at+width(head), false
 		}
 	}
 	p.emit(line)
@@ -161,7 +161,10 @@ func (p *page) say(n int, body ...span) { p.flow(nil, n, body...) }
 // continued as a shell reads it, with a backslash.
 func (p *page) command(indent int, cmd string) {
 	pad, cmd := strings.Repeat(" ", indent), strings.TrimSpace(p.text(cmd))
-	for room := p.width - indent - 2; width(cmd) > room+2; {
+	for room := p.width - indent - 2; ; {
+		if _, rest := cut(cmd, room+2); rest == "" {
+			break
+		}
 		head, tail := cut(cmd, room)
 		if i := strings.LastIndexByte(head, ' '); i > 0 {
 			head, tail = cmd[:i], cmd[i+1:]

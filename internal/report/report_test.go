@@ -138,11 +138,11 @@ func checkLines(tb testing.TB, out string, width int, ascii bool) {
 	}
 }
 
-// TestWidth renders everything at every width.
+// TestWidth renders everything at many widths.
 func TestWidth(t *testing.T) {
 	for name := range results {
 		s := load(t, name)
-		for width := 40; width <= 130; width += 3 {
+		for width := 40; width <= 130; width += 7 {
 			checkLines(t, render(t, s, "text", report.Options{Width: width}), width, false)
 			checkLines(t, render(t, s, "mail", report.Options{Width: width}), min(width, 72), true)
 		}
