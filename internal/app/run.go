@@ -196,9 +196,6 @@ func openLab(ctx context.Context, p Program, q Request, wire bool) (*lab.Lab, er
 	default:
 		return nil, &agent.Error{Kind: agent.KindUsage, Text: fmt.Sprintf("unknown lab %q (have %v)", q.Lab, Labs)}
 	}
-	if err == nil && q.Side == "peer" {
-		l.Swap()
-	}
 	return l, err
 }
 
@@ -214,7 +211,11 @@ func openHosts(ctx context.Context, o lab.Options, q Request) (*lab.Lab, error) 
 			return nil, usage(fmt.Errorf("--peer-addr: %w", err))
 		}
 	}
-	return lab.Hosts(ctx, o, r)
+	l, err := lab.Hosts(ctx, o, r)
+	if err == nil && q.Side == "peer" {
+		l.Swap()
+	}
+	return l, err
 }
 
 // arrange makes the plan's arms and contrasts from the values that the device

@@ -3,7 +3,9 @@ package lab
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/netip"
+	"slices"
 	"strconv"
 
 	"github.com/offlab/offlab/internal/agent/transport"
@@ -19,17 +21,22 @@ var (
 
 const vethMTU = 1500
 
-// pinnedFeatures are those a usual network card has on. A fresh veth has GRO
-// off (drivers/net/veth.c, Linux 5.13 and later), which no card has.
-var pinnedFeatures = map[string]bool{
-	"rx-gro":                  true,
-	"tx-generic-segmentation": true,
-	"tx-scatter-gather":       true,
-	"tx-tcp-segmentation":     true,
-	"tx-tcp6-segmentation":    true,
-	"tx-checksum-ip-generic":  true,
-	"rx-checksum":             true,
+// pinned are the features that both ends of a study have on: those of a usual
+// network card.
+var pinned = []string{
+	"tx-generic-segmentation", "tx-scatter-gather", "tx-tcp-segmentation", "tx-tcp6-segmentation",
+	"tx-checksum-ip-generic", "rx-checksum",
 }
+
+// gro is on at the device under test, as on any card; a fresh veth has it off
+// (drivers/net/veth.c, Linux 5.13 and later). The peer keeps it off: a veth with
+// GRO takes TSO's super-packets past NAPI and single packets through it
+// (veth_skb_is_eligible_for_gro), so that they overtake each other and TCP
+// retransmits for nothing.
+const gro = "rx-gro"
+
+// uncut are off at a peer that stands in for a wire.
+var uncut = []string{"tx-tcp-segmentation", "tx-tcp6-segmentation", "tx-generic-segmentation"}
 
 // pinnedSysctls keep one slot from teaching the next: no metrics cached for a
 // destination, and no wait for duplicate addresses.
@@ -39,8 +46,8 @@ var pinnedSysctls = map[string]string{
 	"net.ipv6.conf.all.router_solicitations": "0",
 }
 
-// Veth makes two namespaces joined by a veth pair. Wire says that the study has
-// a receive-side knob: then the peer stands in for a wire.
+// Veth makes two namespaces joined by a veth pair. Wire says that the device
+// under test receives in some cell: then the peer stands in for a wire.
 func Veth(ctx context.Context, o Options, wire bool) (*Lab, error) {
 	l := &Lab{Kind: "veth", Shared: true}
 	if err := l.veth(ctx, o, wire); err != nil {
@@ -71,6 +78,7 @@ func (l *Lab) veth(ctx context.Context, o Options, wire bool) (err error) {
 			return fmt.Errorf("%s: %w", e.Name, err)
 		}
 	}
+	l.Notes = append(l.Notes, "GRO of the peer is off, as on a fresh veth: with it single packets and super-packets would overtake each other")
 	if wire {
 		l.Notes = append(l.Notes, "stands in for a wire: TSO and GSO of the peer are off, since its super-packets would cross the veth uncut and leave the receiver nothing to merge (--raw leaves them on)")
 	}
@@ -78,17 +86,14 @@ func (l *Lab) veth(ctx context.Context, o Options, wire bool) (err error) {
 }
 
 func (l *Lab) pinVeth(ctx context.Context, e *End, i int, wire bool) error {
-	features := map[string]bool{}
-	for name, on := range pinnedFeatures {
-		if wire && (name == "tx-tcp-segmentation" || name == "tx-tcp6-segmentation" || name == "tx-generic-segmentation") {
-			on = false
-		}
-		features[name] = on
+	features := map[string]bool{gro: i == 0}
+	for _, name := range pinned {
+		features[name] = !wire || !slices.Contains(uncut, name)
+	}
+	for name, on := range features {
 		e.Pinned[name] = map[bool]string{true: "on", false: "off"}[on]
 	}
-	for name, value := range pinnedSysctls {
-		e.Pinned[name] = value
-	}
+	maps.Copy(e.Pinned, pinnedSysctls)
 	e.Pinned["mtu"] = strconv.Itoa(vethMTU)
 	return e.Setup(ctx, host.Setup{
 		Device: e.Dev, MTU: vethMTU, Features: features, Sysctls: pinnedSysctls,
