@@ -212,7 +212,8 @@ func environmentFacts(s *study.Study) []fact {
 		facts = append(facts, fact{or(h.Role, "host"), hostWords(h, e, model), plain})
 	}
 	facts = append(facts, fact{"load", loadWords(s), plain})
-	if e.Shared {
+	told := slices.ContainsFunc(e.Notes, func(n string) bool { return strings.Contains(n, "this machine") })
+	if e.Shared && !told {
 		facts = append(facts, fact{"note", "both ends share this machine: CPU is the sum of both", doubt})
 	}
 	for _, n := range e.Notes {
@@ -235,12 +236,12 @@ func hostWords(h study.Host, e study.Environment, model string) string {
 		words = append(words, fmt.Sprintf("MTU %d B", h.MTU))
 	}
 	if h.SpeedBPS > 0 {
-		words = append(words, unit.Value(h.SpeedBPS, "bit/s"))
+		words = append(words, "link says "+unit.Value(h.SpeedBPS, "bit/s"))
 	} else {
 		words = append(words, "no link speed")
 	}
 	if e.Shared || h.Hostname == "" {
-		words = append(words, "host "+h.Name)
+		words = append(words, "host "+strings.TrimPrefix(h.Name, "host "))
 	} else {
 		words = append(words, "host "+h.Hostname)
 	}
@@ -270,32 +271,45 @@ func loadWords(s *study.Study) string {
 	return strings.Join(words, ", ") + fmt.Sprintf("; slots of %s, %s to settle", unit.Seconds(s.Plan.MeasureS), unit.Seconds(s.Plan.SettleS))
 }
 
-// maxPinned is how many settings of a host are listed; the study file has all.
-const maxPinned = 9
-
-// pinnedFacts lists what the lab set for the study; ends that are alike share a
-// line.
+// pinnedFacts lists what the lab set for the study: first what both ends have in
+// common.
 func pinnedFacts(hosts []study.Host) []fact {
+	common := map[string]string{}
+	if len(hosts) == 2 {
+		for k, v := range hosts[0].Pinned {
+			if w, ok := hosts[1].Pinned[k]; ok && v == w {
+				common[k] = v
+			}
+		}
+	}
 	var facts []fact
-	for i, h := range hosts {
-		who := h.Device
-		if i == 0 && len(hosts) > 1 && maps.Equal(h.Pinned, hosts[1].Pinned) {
-			who = "both ends"
+	add := func(who string, pinned map[string]string) {
+		if len(pinned) > 0 {
+			facts = append(facts, fact{"pinned", who + ": " + pinnedWords(pinned), faint})
 		}
-		if len(h.Pinned) == 0 || i == 1 && maps.Equal(h.Pinned, hosts[0].Pinned) {
-			continue
-		}
-		var words []string
-		for _, k := range slices.Sorted(maps.Keys(h.Pinned)) {
-			words = append(words, k+"="+quoted(h.Pinned[k]))
-		}
-		text := who + ": " + strings.Join(words[:min(len(words), maxPinned)], " ")
-		if more := len(words) - maxPinned; more > 0 {
-			text += " and " + unit.Count(int64(more)) + " more (see the study file)"
-		}
-		facts = append(facts, fact{"pinned", text, faint})
+	}
+	add("both ends", common)
+	for _, h := range hosts {
+		own := maps.Clone(h.Pinned)
+		maps.DeleteFunc(own, func(k, _ string) bool { _, ok := common[k]; return ok })
+		add(h.Device, own)
 	}
 	return facts
+}
+
+// maxPinned is how many settings are listed; the study file has all.
+const maxPinned = 8
+
+func pinnedWords(pinned map[string]string) string {
+	var words []string
+	for _, k := range slices.Sorted(maps.Keys(pinned)) {
+		words = append(words, k+"="+quoted(pinned[k]))
+	}
+	text := strings.Join(words[:min(len(words), maxPinned)], " ")
+	if more := len(words) - maxPinned; more > 0 {
+		text += " and " + unit.Count(int64(more)) + " more (see the study file)"
+	}
+	return text
 }
 
 var endWords = map[string]string{

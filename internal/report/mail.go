@@ -120,14 +120,14 @@ func spreadWords(sp spread, m study.Metric, v float64) string {
 	if sp.n == 0 {
 		return "-"
 	}
-	return unit.Value(v, m.Unit)
+	return quantity(m, v)
 }
 
 func spreadRange(sp spread, m study.Metric) string {
 	if sp.n == 0 {
 		return "-"
 	}
-	return unit.Range(sp.min, sp.max, m.Unit)
+	return unit.Range(sp.min, sp.max, m.Unit) + perSlot(m)
 }
 
 // mailMethod says how the intervals came about, for readers who have not met

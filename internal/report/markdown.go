@@ -92,7 +92,7 @@ func (p *mdPage) metrics(s *study.Study, v study.Verdict) {
 	}
 	p.head("metric", mdText(v.Baseline), mdText(v.Arm), "change ["+confidence(s)+" interval]", "n", "answer")
 	for _, m := range v.Worth.Metrics {
-		base, arm := unit.Value(m.Baseline, m.Unit), unit.Value(m.Arm, m.Unit)
+		base, arm := quantity(m, m.Baseline), quantity(m, m.Arm)
 		if v.Interaction {
 			base, arm = "", ""
 		}

@@ -2,6 +2,7 @@ package report
 
 import (
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/offlab/offlab/internal/study"
@@ -160,7 +161,7 @@ func (p *page) metrics(s *study.Study, v study.Verdict) {
 		for _, w := range m.Warnings {
 			notes = append(notes, span{w, doubt})
 		}
-		pair := unit.Pair(m.Baseline, m.Arm, m.Unit)
+		pair := pairWords(m)
 		if v.Interaction { // a difference of differences has no two sides
 			pair = ""
 		}
@@ -199,21 +200,53 @@ func (p *page) advice(a study.Advice) {
 }
 
 // proof lists the proofs of answers, each with its layer and source. What an
-// answer has said already is not said again.
+// answer has said already is not said again, and counters that stood still are
+// gathered in one line.
 func (p *page) proof(answers ...study.Answer) {
-	const layer = 10
+	var still, sources []string
 	title := "proof"
+	write := func(layer, text, source string) {
+		const column = 10
+		layer = shorten(clean(layer), column-1)
+		lead := span{layer + strings.Repeat(" ", column-width(layer)), faint}
+		p.flow([]span{label(title), lead}, labelled+column, span{text + " ", plain}, span{bracket(source), faint})
+		title = ""
+	}
 	for _, a := range answers {
 		for _, pr := range a.Proof {
-			if pr.Text == a.Text {
-				pr.Text = ""
+			switch {
+			case pr.Layer == study.LayerCounters && pr.Baseline == 0.0 && pr.Arm == 0.0:
+				name, _, _ := strings.Cut(pr.Text, ":")
+				still, sources = append(still, name), append(sources, pr.Source)
+			case pr.Text == a.Text && pr.Text != "":
+				write(pr.Layer, "as said above", pr.Source)
+			default:
+				write(pr.Layer, proofWords(pr), pr.Source)
 			}
-			kind := shorten(clean(pr.Layer), layer-1)
-			lead := span{kind + strings.Repeat(" ", layer-width(kind)), faint}
-			p.flow([]span{label(title), lead}, labelled+layer, span{proofWords(pr) + " ", plain}, span{bracket(pr.Source), faint})
-			title = ""
 		}
 	}
+	if len(still) > 0 {
+		write(study.LayerCounters, "0 in both arms: "+strings.Join(still, ", "), joinSources(sources))
+	}
+}
+
+// joinSources lists sources, and what begins the same way only once: "both
+// ends: a" and "both ends: b" are "both ends: a; b".
+func joinSources(sources []string) string {
+	var out []string
+	last := ""
+	for _, s := range sources {
+		who, what, found := strings.Cut(s, ": ")
+		if found && who == last {
+			s = what
+		} else if found {
+			last = who
+		}
+		if !slices.Contains(out, s) {
+			out = append(out, s)
+		}
+	}
+	return strings.Join(out, "; ")
 }
 
 func bracket(source string) string {

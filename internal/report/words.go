@@ -225,6 +225,19 @@ func adviceCommand(a study.Advice) string {
 	return a.Command
 }
 
+// quantity is a value of a metric with its unit. Counts are of a slot.
+func quantity(m study.Metric, v float64) string { return unit.Value(v, m.Unit) + perSlot(m) }
+
+// pairWords is the change of a metric's medians.
+func pairWords(m study.Metric) string { return unit.Pair(m.Baseline, m.Arm, m.Unit) + perSlot(m) }
+
+func perSlot(m study.Metric) string {
+	if metricInfo(m.Name).Count {
+		return " a slot"
+	}
+	return ""
+}
+
 // effectWords is the change with its interval; a count has none.
 func effectWords(m study.Metric) string {
 	if metricInfo(m.Name).Count || m.Blocks == 0 {
@@ -283,10 +296,15 @@ func changeWords(c study.Change) string {
 	return c.Name + " " + or(c.From, "none") + " -> " + or(c.To, "none")
 }
 
+// changesWords lists changes, those of the same kind together: "a, b on -> off".
 func changesWords(cs []study.Change) string {
 	var words []string
-	for _, c := range cs {
-		words = append(words, changeWords(c))
+	for i, c := range cs {
+		if i+1 < len(cs) && cs[i+1].From == c.From && cs[i+1].To == c.To {
+			words = append(words, c.Name)
+		} else {
+			words = append(words, changeWords(c))
+		}
 	}
 	return strings.Join(words, ", ")
 }
