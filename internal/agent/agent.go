@@ -223,11 +223,11 @@ func Connect(ctx context.Context, r io.Reader, w io.WriteCloser, self Hello) (*C
 	}
 	c := &Client{rpc: jrpc2.NewClient(&line{br, w}, nil)}
 	if err := c.rpc.CallResult(ctx, "hello", self, &c.agent); err != nil {
-		c.rpc.Close()
+		_ = c.rpc.Close() // the reason is known
 		return nil, &NoAgentError{"", err}
 	}
 	if c.agent.Protocol != self.Protocol {
-		c.rpc.Close()
+		_ = c.rpc.Close()
 		return nil, &VersionError{self, c.agent}
 	}
 	ping, stop := context.WithCancel(context.Background())

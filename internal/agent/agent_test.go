@@ -98,8 +98,7 @@ func TestNoiseBeforeBanner(t *testing.T) {
 func TestVersions(t *testing.T) {
 	r, w, _ := pair(t, agent.Options{Version: "new", Protocol: 9}, "")
 	_, err := agent.Connect(t.Context(), r, w, agent.Hello{Version: "old"})
-	var v *agent.VersionError
-	if !errors.As(err, &v) {
+	if _, ok := errors.AsType[*agent.VersionError](err); !ok {
 		t.Fatalf("Connect = %v, want a VersionError", err)
 	}
 	for _, part := range []string{"protocol 1", "protocol 9", "old", "new"} {
@@ -150,7 +149,6 @@ func TestGone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.(*io.PipeReader).Close()
 	w.Close()
 	<-done
 	var e *agent.Error

@@ -130,7 +130,7 @@ func prune(dir string) {
 	}
 	slices.Sort(names)
 	for _, n := range names[:len(names)-kept+1] {
-		os.Remove(n)
+		_ = os.Remove(n) // the next study tries again
 	}
 }
 
@@ -148,7 +148,7 @@ func (o *Output) Finish(render func(io.Writer) error) (string, error) {
 func (o *Output) Drop() {
 	o.file.Close()
 	if i, err := os.Stat(o.journal); err == nil && i.Size() == 0 {
-		os.Remove(o.journal)
+		_ = os.Remove(o.journal) // it is empty
 	}
 }
 
@@ -174,7 +174,7 @@ func WriteFile(path string, render func(io.Writer) error) error {
 		err = os.Rename(f.Name(), path)
 	}
 	if err != nil {
-		os.Remove(f.Name())
+		err = errors.Join(err, os.Remove(f.Name()))
 	}
 	return err
 }

@@ -83,9 +83,9 @@ func statusOf(err error) int {
 		return ExitUsage
 	case agent.KindEnv, agent.KindBusy, agent.KindGone:
 		return ExitEnv
-	default:
-		return ExitError
+	case agent.KindInternal:
 	}
+	return ExitError
 }
 
 // usagef is an error of the arguments.

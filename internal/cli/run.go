@@ -51,7 +51,6 @@ type runFlags struct {
 	format      string
 	json, quiet bool
 	seed        int64
-	noColor     bool
 }
 
 func (c *console) runCommand() *cobra.Command {

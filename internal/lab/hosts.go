@@ -2,6 +2,7 @@ package lab
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 
@@ -21,8 +22,7 @@ type Real struct {
 func Hosts(ctx context.Context, o Options, r Real) (*Lab, error) {
 	l := &Lab{Kind: "hosts"}
 	if err := l.hosts(ctx, o, r); err != nil {
-		l.Close()
-		return nil, err
+		return nil, errors.Join(err, l.Close())
 	}
 	return l, nil
 }

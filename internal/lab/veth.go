@@ -2,6 +2,7 @@ package lab
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"net/netip"
@@ -51,8 +52,7 @@ var pinnedSysctls = map[string]string{
 func Veth(ctx context.Context, o Options, wire bool) (*Lab, error) {
 	l := &Lab{Kind: "veth", Shared: true}
 	if err := l.veth(ctx, o, wire); err != nil {
-		l.Close()
-		return nil, err
+		return nil, errors.Join(err, l.Close())
 	}
 	return l, nil
 }

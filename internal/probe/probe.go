@@ -3,6 +3,7 @@ package probe
 import (
 	"errors"
 	"io/fs"
+	"maps"
 	"time"
 
 	"github.com/offlab/offlab/internal/sys/counters"
@@ -48,9 +49,7 @@ func (p *Prober) Take() (Snapshot, error) {
 		return s, err
 	}
 	for _, set := range []counters.Set{protocols, link} {
-		for name, v := range set {
-			s.Counters[name] = v
-		}
+		maps.Copy(s.Counters, set)
 	}
 	for name, v := range driver {
 		s.Counters["ethtool."+name] = v

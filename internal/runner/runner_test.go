@@ -364,22 +364,26 @@ func TestArrange(t *testing.T) {
 		want    []string
 	}{
 		"two-toggles": {
-			[]runner.Factor{toggle("tso", "tx"), off}, false,
+			[]runner.Factor{toggle("tso", "tx"), off},
+			false,
 			[]string{"current", "tso=off", "gro=on"},
 			[]string{"tso off:on tx = +1 current, -1 tso=off", "gro off:on rx = +1 gro=on, -1 current"},
 		},
 		"values-with-current": {
-			[]runner.Factor{{Name: "rx-usecs", Values: []string{"0", "50", "100"}, Current: "50", Directions: []string{"rx"}}}, false,
+			[]runner.Factor{{Name: "rx-usecs", Values: []string{"0", "50", "100"}, Current: "50", Directions: []string{"rx"}}},
+			false,
 			[]string{"current", "rx-usecs=0", "rx-usecs=100"},
 			[]string{"rx-usecs 0:50 rx = +1 current, -1 rx-usecs=0", "rx-usecs 0:100 rx = +1 rx-usecs=100, -1 rx-usecs=0"},
 		},
 		"values-without-current": {
-			[]runner.Factor{{Name: "mtu", Values: []string{"1500", "9000"}, Current: "1400", Directions: []string{"tx"}}}, false,
+			[]runner.Factor{{Name: "mtu", Values: []string{"1500", "9000"}, Current: "1400", Directions: []string{"tx"}}},
+			false,
 			[]string{"mtu=1500", "mtu=9000"},
 			[]string{"mtu 1500:9000 tx = +1 mtu=9000, -1 mtu=1500"},
 		},
 		"factorial": {
-			[]runner.Factor{toggle("tso", "tx"), toggle("sg", "tx")}, true,
+			[]runner.Factor{toggle("tso", "tx"), toggle("sg", "tx")},
+			true,
 			[]string{"tso=off,sg=off", "sg=off", "tso=off", "current"},
 			[]string{
 				"tso off:on tx = -0.5 tso=off,sg=off, +0.5 sg=off, -0.5 tso=off, +0.5 current",

@@ -38,7 +38,7 @@ func openSSH(ctx context.Context, t Target, exe string) (*Stream, error) {
 	// sbin and local directories are often missing from the PATH of a
 	// non-interactive login.
 	line := `PATH="$PATH:/usr/local/bin:/usr/local/sbin:/usr/sbin:/sbin" exec ` + remote + " agent"
-	return start(t.String(), exec.Command("ssh", append(t.sshArgs(), line)...))
+	return start(t.String(), exec.CommandContext(forever, "ssh", append(t.sshArgs(), line)...))
 }
 
 // archOf maps what uname -m says to Go's names.

@@ -44,7 +44,7 @@ func start(name string, cmd *exec.Cmd) (*Stream, error) {
 	}
 	go func() {
 		s.err = cmd.Wait()
-		w.Close()
+		_ = w.Close() // never fails (io.PipeWriter)
 		close(s.waited)
 	}()
 	return s, nil
@@ -77,8 +77,7 @@ func (s *Stream) Connect(ctx context.Context, version string) (*agent.Client, er
 // explain turns "no agent answered" into what the user can do about it.
 func (s *Stream) explain(none *agent.NoAgentError) error {
 	code := -1
-	var exit *exec.ExitError
-	if errors.As(s.err, &exit) {
+	if exit, ok := errors.AsType[*exec.ExitError](s.err); ok {
 		code = exit.ExitCode()
 	}
 	said := strings.TrimSpace(s.stderr.String())
@@ -95,7 +94,7 @@ func (s *Stream) explain(none *agent.NoAgentError) error {
 // Close ends the stream: it closes the agent's input, gives it time to restore
 // the host, and then kills the carrier.
 func (s *Stream) Close() {
-	s.in.Close()
+	_ = s.in.Close()                                  // a carrier that is gone has closed it
 	go func() { _, _ = io.Copy(io.Discard, s.out) }() // or Wait would wait for a reader
 	select {
 	case <-s.waited:

@@ -32,6 +32,10 @@ const (
 	SSH   = "ssh"
 )
 
+// forever is the context of carriers: they end with their stream, after the
+// agent has put things back, and not with whatever opened them.
+var forever = context.Background()
+
 // forms is the help shown for a target that is not understood.
 const forms = "exec:'COMMAND' (for instance exec:'ip netns exec b offlab agent') or ssh://[user@]host[:port]"
 
@@ -84,11 +88,11 @@ func Open(ctx context.Context, t Target, exe string) (*Stream, error) {
 	switch t.Kind {
 	case Exec:
 		// A shell of its own splits the words as the user's would.
-		return start(t.String(), exec.Command("/bin/sh", "-c", "exec "+t.Command))
+		return start(t.String(), exec.CommandContext(forever, "/bin/sh", "-c", "exec "+t.Command))
 	case SSH:
 		return openSSH(ctx, t, exe)
 	default:
-		cmd := exec.Command(exe, t.agentArgs()...)
+		cmd := exec.CommandContext(forever, exe, t.agentArgs()...)
 		netns.Prepare(cmd, netns.Options{Net: t.Net})
 		return start("agent", cmd)
 	}

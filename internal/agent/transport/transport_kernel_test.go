@@ -22,9 +22,9 @@ import (
 // TestMain makes the test binary an agent when it is started as one.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "agent" {
-		os.Exit(serve())
+		os.Exit(serve()) //nolint:forbidigo // a TestMain is a main
 	}
-	os.Exit(m.Run())
+	m.Run()
 }
 
 type word struct{ Text string }
@@ -34,7 +34,7 @@ func serve() int {
 	if strings.Contains(strings.Join(os.Args, " "), "--old") {
 		version = agent.Protocol + 1
 	}
-	mark := os.Getenv("OFFLAB_TEST_MARK")
+	mark := ""
 	err := agent.Serve(context.Background(), os.Stdin, os.Stdout, map[string]agent.Method{
 		"echo": agent.Func(func(_ context.Context, w word) (word, error) { return w, nil }),
 		"pid":  agent.Func(func(context.Context, word) (int, error) { return os.Getpid(), nil }),
@@ -78,20 +78,30 @@ func open(t *testing.T, target transport.Target, exe string) *transport.Stream {
 func TestKernelContract(t *testing.T) {
 	need.NetNS(t)
 	makers := map[string]maker{
-		"child": func(t *testing.T) *transport.Stream { return open(t, transport.Target{}, self(t)) },
+		"child": func(t *testing.T) *transport.Stream {
+			t.Helper()
+			return open(t, transport.Target{}, self(t))
+		},
 		"child-own-namespace": func(t *testing.T) *transport.Stream {
+			t.Helper()
 			return open(t, transport.Target{Net: true}, self(t))
 		},
 		"exec": func(t *testing.T) *transport.Stream {
+			t.Helper()
 			return open(t, transport.Target{Kind: transport.Exec, Command: self(t) + " agent"}, "")
 		},
 		"exec-noisy": func(t *testing.T) *transport.Stream {
+			t.Helper()
 			return open(t, transport.Target{Kind: transport.Exec, Command: `sh -c 'echo "Welcome to b!"; exec ` + self(t) + ` agent'`}, "")
 		},
 	}
 	srv := startSSHD(t)
-	makers["ssh"] = func(t *testing.T) *transport.Stream { return open(t, srv.target(t), "") }
+	makers["ssh"] = func(t *testing.T) *transport.Stream {
+		t.Helper()
+		return open(t, srv.target(t), "")
+	}
 	makers["ssh-push"] = func(t *testing.T) *transport.Stream {
+		t.Helper()
 		target := srv.target(t)
 		target.Push = true
 		return open(t, target, self(t))
@@ -102,6 +112,7 @@ func TestKernelContract(t *testing.T) {
 }
 
 func contract(t *testing.T, mk maker) {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	connect := func(t *testing.T) (*transport.Stream, *agent.Client) {
@@ -177,7 +188,7 @@ func waitFor(t *testing.T, path string) {
 	t.Helper()
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
-	deadline := time.After(15 * time.Second) //nolint:forbidigo // a bound, not a wait
+	deadline := time.After(15 * time.Second)
 	for {
 		if b, err := os.ReadFile(path); err == nil && string(b) == "restored" {
 			return
@@ -289,7 +300,7 @@ func startSSHD(t *testing.T) *sshd {
 	need.Tool(t, "ssh")
 	dir := t.TempDir()
 	s := &sshd{dir: dir}
-	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // to learn of a free port
+	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}

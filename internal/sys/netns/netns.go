@@ -88,8 +88,7 @@ func Reexec(ctx context.Context, args []string, in io.Reader, out, errs io.Write
 	cmd.WaitDelay = time.Minute
 	Prepare(cmd, Options{User: true})
 	err = cmd.Run()
-	var exit *exec.ExitError
-	if errors.As(err, &exit) {
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 		return exit.ExitCode(), nil
 	}
 	return 0, err
@@ -101,8 +100,7 @@ func tryUser(ctx context.Context, exe string) error {
 	cmd := exec.CommandContext(ctx, exe, "version")
 	Prepare(cmd, Options{Net: true, User: true})
 	err := cmd.Run()
-	var exit *exec.ExitError
-	if errors.As(err, &exit) {
+	if _, ok := errors.AsType[*exec.ExitError](err); ok {
 		return nil // it was born; what it did is not the question
 	}
 	return err
