@@ -89,8 +89,10 @@ func (p *page) mailMetrics(s *study.Study, v study.Verdict) {
 				span{spreadWords(sp, m, sp.median), plain}, span{spreadRange(sp, m), plain})
 		}
 	}
-	p.table(2, t)
-	p.blank()
+	if len(t.rows) > 0 {
+		p.table(2, t)
+		p.blank()
+	}
 	p.mailEffects(s, v)
 }
 

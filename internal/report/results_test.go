@@ -223,6 +223,9 @@ func interaction() *study.Study {
 		}},
 	}
 	s.Verdicts = []study.Verdict{tsoVerdict(baseTx), v}
+	for i := range s.Verdicts[0].Worth.Metrics {
+		s.Verdicts[0].Worth.Metrics[i].Blocks = 7
+	}
 	return s
 }
 
