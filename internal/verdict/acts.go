@@ -135,7 +135,7 @@ func (w *view) featureProof() []study.Proof {
 	var proof []study.Proof
 	for _, st := range states {
 		proof = append(proof, study.Proof{
-			Layer: study.LayerFeatures, Source: w.knobEnd() + ": " + kindOf(w.c.Knob, w.c.Arm).source,
+			Layer: study.LayerFeatures, Source: w.knobEnd() + ": " + wayOf(w.c.Knob).source,
 			Baseline: st.base, Arm: st.treated, Text: st.text,
 		})
 	}
@@ -163,7 +163,7 @@ func movedText(k study.Moved) string {
 
 // unpromised says why a knob without a promise cannot be proved to act.
 func (w *view) unpromised() string {
-	switch kindOf(w.c.Knob, w.c.Arm).kind {
+	switch wayOf(w.c.Knob).kind {
 	case kindCommand:
 		return "a command's effect cannot be read back"
 	case kindFeature:

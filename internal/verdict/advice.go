@@ -95,7 +95,7 @@ func (w *view) recommend(value, why string) study.Advice {
 		a.Action, verb = study.TurnOff, "turn off"
 	case value == present:
 		a.Action, verb = study.Leave, fmt.Sprintf("leave %s at %s", w.c.Knob, value)
-	case kindOf(w.c.Knob, value).kind == kindCommand:
+	case wayOf(w.c.Knob).kind == kindCommand:
 		a.Action, verb = study.Set, "run "+w.commandOf(value)
 	default:
 		a.Action, verb = study.Set, fmt.Sprintf("set %s to %s", w.c.Knob, value)
@@ -104,7 +104,7 @@ func (w *view) recommend(value, why string) study.Advice {
 		verb += " at the peer"
 	}
 	a.Text = verb + ": " + why
-	if kindOf(w.c.Knob, value).kind == kindCommand {
+	if wayOf(w.c.Knob).kind == kindCommand {
 		a.Command = w.commandOf(value)
 		return a
 	}

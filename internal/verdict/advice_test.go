@@ -29,7 +29,11 @@ func TestAdvice(t *testing.T) {
 			`ACTION=="add", SUBSYSTEM=="net", NAME=="eth0", RUN+="/usr/sbin/ethtool -K $name tx-gso-partial on"`, "keep on: ",
 		},
 		{"checksum", "rx", "off", "on", "on", false, study.TurnOff, "ethtool -K eth0 rx off", "[Link]\nReceiveChecksumOffload=no", "turn off: "},
-		{"ring", "rx", "256", "4096", "256", true, study.Set, "ethtool -G eth0 rx 4096", "[Link]\nRxBufferSize=4096", "set rx to 4096: "},
+		{"ring", "ring-rx", "256", "4096", "256", true, study.Set, "ethtool -G eth0 rx 4096", "[Link]\nRxBufferSize=4096", "set ring-rx to 4096: "},
+		{
+			"ring-push", "ring-tx-push", "off", "on", "off", true, study.TurnOn, "ethtool -G eth0 tx-push on",
+			`ACTION=="add", SUBSYSTEM=="net", NAME=="eth0", RUN+="/usr/sbin/ethtool -G $name tx-push on"`, "turn on: ",
+		},
 		{"coalesce", "rx-usecs", "0", "50", "50", true, study.Leave, "ethtool -C eth0 rx-usecs 50", "[Link]\nRxCoalesceSec=50us", "leave rx-usecs at 50: "},
 		{"adaptive", "adaptive-rx", "off", "on", "off", true, study.TurnOn, "ethtool -C eth0 adaptive-rx on", "[Link]\nUseAdaptiveRxCoalesce=yes", "turn on: "},
 		{"mtu", "mtu", "1500", "9000", "1500", true, study.Set, "ip link set dev eth0 mtu 9000", "[Link]\nMTUBytes=9000", "set mtu to 9000: "},

@@ -14,8 +14,9 @@
 // knob that promises nothing that a counter shows, is "cannot tell".
 //
 // Is it right? Corrupted payload, or checksum errors, drops and resets that
-// rise in one arm only, are wrong; so is a collapse, goodput below half together
-// with ten times the retransmits. A violation that both arms show says nothing
+// rise in one arm only, are wrong; so is a collapse: goodput below half together
+// with ten times the retransmits, of at least 3 % of the segments, or with
+// progress from timeout to timeout. A violation that both arms show says nothing
 // about the knob. Whichever arm is broken, the answer is wrong and its text says
 // which one it is.
 //

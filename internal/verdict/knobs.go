@@ -2,7 +2,6 @@ package verdict
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 )
 
@@ -60,7 +59,11 @@ var knobs = []knobInfo{
 	{"tx", kindFeature, "", []string{"TransmitChecksumOffload"}, ""},
 	{"rxvlan", kindFeature, "", []string{"ReceiveVLANCTAGHardwareAcceleration"}, ""},
 	{"txvlan", kindFeature, "", []string{"TransmitVLANCTAGHardwareAcceleration"}, ""},
+	{"ntuple", kindFeature, "", []string{"NTupleFilter"}, ""},
 	{"uso", kindFeature, "tx-udp-segmentation", nil, ""},
+	{"fraglist", kindFeature, "rx-gro-list", nil, ""},
+	{"gro-udp-fwd", kindFeature, "rx-udp-gro-forwarding", nil, ""},
+	{"hw-tc", kindFeature, "hw-tc-offload", nil, ""},
 
 	{"adaptive-rx", kindCoalesce, "", []string{"UseAdaptiveRxCoalesce"}, ""},
 	{"adaptive-tx", kindCoalesce, "", []string{"UseAdaptiveTxCoalesce"}, ""},
@@ -73,14 +76,27 @@ var knobs = []knobInfo{
 	{"tx-usecs-irq", kindCoalesce, "", []string{"TxCoalesceIrqSec"}, "us"},
 	{"tx-frames-irq", kindCoalesce, "", []string{"TxMaxCoalescedIrqFrames"}, ""},
 	{"stats-block-usecs", kindCoalesce, "", []string{"StatisticsBlockCoalesceSec"}, "us"},
+	{"pkt-rate-low", kindCoalesce, "", []string{"CoalescePacketRateLow"}, ""},
+	{"rx-usecs-low", kindCoalesce, "", []string{"RxCoalesceLowSec"}, "us"},
+	{"rx-frames-low", kindCoalesce, "", []string{"RxMaxCoalescedLowFrames"}, ""},
+	{"tx-usecs-low", kindCoalesce, "", []string{"TxCoalesceLowSec"}, "us"},
+	{"tx-frames-low", kindCoalesce, "", []string{"TxMaxCoalescedLowFrames"}, ""},
+	{"pkt-rate-high", kindCoalesce, "", []string{"CoalescePacketRateHigh"}, ""},
+	{"rx-usecs-high", kindCoalesce, "", []string{"RxCoalesceHighSec"}, "us"},
+	{"rx-frames-high", kindCoalesce, "", []string{"RxMaxCoalescedHighFrames"}, ""},
+	{"tx-usecs-high", kindCoalesce, "", []string{"TxCoalesceHighSec"}, "us"},
+	{"tx-frames-high", kindCoalesce, "", []string{"TxMaxCoalescedHighFrames"}, ""},
+	{"sample-interval", kindCoalesce, "", []string{"CoalescePacketRateSampleIntervalSec"}, "s"},
 	{"cqe-mode-rx", kindCoalesce, "", nil, ""},
 	{"cqe-mode-tx", kindCoalesce, "", nil, ""},
+	{"tx-aggr-max-bytes", kindCoalesce, "", nil, ""},
+	{"tx-aggr-max-frames", kindCoalesce, "", nil, ""},
+	{"tx-aggr-time-usecs", kindCoalesce, "", nil, ""},
 
-	{"rx-ring", kindRing, "rx", []string{"RxBufferSize"}, ""},
-	{"tx-ring", kindRing, "tx", []string{"TxBufferSize"}, ""},
-	{"rx-mini", kindRing, "", []string{"RxMiniBufferSize"}, ""},
-	{"rx-jumbo", kindRing, "", []string{"RxJumboBufferSize"}, ""},
-	{"rx-buf-len", kindRing, "", nil, ""},
+	{"ring-rx", kindRing, "rx", []string{"RxBufferSize"}, ""},
+	{"ring-tx", kindRing, "tx", []string{"TxBufferSize"}, ""},
+	{"ring-rx-mini", kindRing, "rx-mini", []string{"RxMiniBufferSize"}, ""},
+	{"ring-rx-jumbo", kindRing, "rx-jumbo", []string{"RxJumboBufferSize"}, ""},
 
 	{"mtu", kindLink, "", []string{"MTUBytes"}, ""},
 	{"gso_max_size", kindLink, "", []string{"GenericSegmentOffloadMaxBytes"}, ""},
@@ -93,36 +109,30 @@ var knobs = []knobInfo{
 
 const (
 	commandPrefix = "cmd:"
-	sysctlPrefix  = "sysctl:"
+	ringPrefix    = "ring-" // tells the ring rx from the checksum rx
 )
 
 // infoOf returns what is known of a knob. A name that is in no table is a
-// feature by the kernel's name, as ethtool takes it. rx and tx are checksum
-// offloads when they are switched and rings when they are sized.
-func infoOf(knob, value string) knobInfo {
-	name := strings.TrimPrefix(knob, sysctlPrefix)
-	switch {
-	case strings.HasPrefix(knob, commandPrefix):
-		return knobInfo{knob: knob, kind: kindCommand}
-	case name != knob || strings.ContainsAny(name, "./"):
-		return knobInfo{knob: name, kind: kindSysctl}
-	case (knob == "rx" || knob == "tx") && isNumber(value):
-		knob += "-ring"
-	}
+// feature by the kernel's name, as ethtool takes it.
+func infoOf(knob string) knobInfo {
 	for _, k := range knobs {
 		if k.knob == knob {
 			return k
 		}
 	}
-	return knobInfo{knob: knob, kind: kindFeature}
+	switch {
+	case strings.HasPrefix(knob, commandPrefix):
+		return knobInfo{knob: knob, kind: kindCommand}
+	case strings.ContainsAny(knob, "./"):
+		return knobInfo{knob: knob, kind: kindSysctl}
+	case strings.HasPrefix(knob, ringPrefix):
+		return knobInfo{knob: knob, kind: kindRing, name: strings.TrimPrefix(knob, ringPrefix)}
+	default:
+		return knobInfo{knob: knob, kind: kindFeature}
+	}
 }
 
-func isNumber(s string) bool {
-	_, err := strconv.ParseFloat(s, 64)
-	return err == nil
-}
-
-func kindOf(knob, value string) way { return ways[infoOf(partsOf(knob)[0], value).kind] }
+func wayOf(knob string) way { return ways[infoOf(partsOf(knob)[0]).kind] }
 
 // partsOf splits knobs that are set together.
 func partsOf(knob string) []string {
@@ -135,13 +145,13 @@ func partsOf(knob string) []string {
 // commandFor returns the command line that sets a knob on a device.
 func commandFor(knob, value, device string) string {
 	parts := partsOf(knob)
-	how := kindOf(knob, value)
+	how := wayOf(knob)
 	if how.kind == kindSysctl {
-		return how.set + " " + quote(infoOf(parts[0], value).knob+"="+value)
+		return how.set + " " + quote(infoOf(parts[0]).knob+"="+value)
 	}
 	words := []string{fmt.Sprintf(how.set, device)}
 	for _, part := range parts {
-		words = append(words, infoOf(part, value).option(), quote(value))
+		words = append(words, infoOf(part).option(), quote(value))
 	}
 	return strings.Join(words, " ")
 }
@@ -152,12 +162,12 @@ func (k knobInfo) option() string { return firstOf(k.name, k.knob) }
 // persistentFor returns what keeps the setting over a reboot: lines for the
 // device's .link file or, where systemd has no key for it, a udev rule.
 func persistentFor(knob, value, device string) string {
-	if kindOf(knob, value).kind == kindSysctl {
-		return fmt.Sprintf("# /etc/sysctl.d/90-offlab.conf\n%s = %s", infoOf(knob, value).knob, value)
+	if wayOf(knob).kind == kindSysctl {
+		return fmt.Sprintf("# /etc/sysctl.d/90-offlab.conf\n%s = %s", infoOf(knob).knob, value)
 	}
 	lines := []string{"[Link]"}
 	for _, part := range partsOf(knob) {
-		info := infoOf(part, value)
+		info := infoOf(part)
 		if len(info.link) == 0 {
 			return fmt.Sprintf(`ACTION=="add", SUBSYSTEM=="net", NAME=="%s", RUN+="/usr/sbin/%s"`, device, commandFor(knob, value, "$name"))
 		}
