@@ -65,23 +65,26 @@ func (o *Output) Len() int {
 // An Engine merges packets. It is not safe for concurrent use: a receive queue
 // has one of its own.
 type Engine struct {
-	opt     Options
-	link    bool // packets begin with an Ethernet header
-	maxSize int  // from the first byte on
-	maxSegs int
-	perList int
-	seed    [2]uint64
-	table   table
-	lists   []list
-	held    int
-	flows   []*flow // all there are
-	free    []*flow
-	done    []*flow // the caller reads their outputs
-	out     []Output
-	counts  [reasons]uint64
-	h       headers
-	fixed   uint8  // what merge would make of flow.fixed
-	scratch []byte // a packet in parts, in one piece
+	opt        Options
+	l3         int  // 14 or 0
+	link       bool // packets begin with an Ethernet header
+	maxSize    int  // from the first byte on
+	maxSegs    int
+	perList    int
+	last       *flow // of the fast path
+	bucketMask uint32
+	seed       [2]uint64
+	table      table
+	lists      []list
+	held       int
+	flows      []*flow // all there are
+	free       []*flow
+	done       []*flow // the caller reads their outputs
+	out        []Output
+	counts     [reasons]uint64
+	h          headers
+	fixed      uint8  // what merge would make of flow.fixed
+	scratch    []byte // a packet in parts, in one piece
 }
 
 // New returns an engine, or an [OptionError]. All memory for MaxFlows flows is
@@ -100,7 +103,9 @@ func New(opt Options) (*Engine, error) {
 		out:     make([]Output, 0, opt.MaxFlows),
 		done:    make([]*flow, 0, opt.MaxFlows),
 	}
+	e.bucketMask = uint32(opt.Buckets - 1)
 	if e.link {
+		e.l3 = packet.EthernetLen
 		e.maxSize += packet.EthernetLen
 	}
 	if e.maxSegs == 0 {
@@ -124,7 +129,9 @@ func (e *Engine) Push(now time.Duration, pkts ...Packet) []Output {
 		e.expire(now)
 	}
 	for i := range pkts {
-		e.receive(now, &pkts[i])
+		if pk := &pkts[i]; e.opt.Policy != Linux || !e.fast(pk) {
+			e.receive(now, pk)
+		}
 	}
 	return e.out
 }
@@ -202,7 +209,7 @@ func (e *Engine) receive(now time.Duration, pk *Packet) {
 		b = e.join(pk)
 	}
 	h := &e.h
-	h.bucket = pk.Hash & uint32(e.opt.Buckets-1)
+	h.bucket = pk.Hash & e.bucketMask
 	h.good, h.partial = 0, false
 	if pk.Header.Flags != 0 {
 		if pk.Header.Flags&vnet.NeedsCsum != 0 {

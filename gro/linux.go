@@ -1,7 +1,6 @@
 package gro
 
 import (
-	"encoding/binary"
 	"time"
 
 	"github.com/offlab/offlab/packet"
@@ -56,6 +55,7 @@ func (e *Engine) receiveTCP(now time.Duration, pk *Packet, b []byte) {
 		}
 		g.gso, g.count, g.at = gso, segs, now
 		g.seq = be.Uint32(b[h.l4+4:]) + uint32(n)
+		g.prepare(e, b)
 		e.insert(g)
 	}
 }
@@ -64,7 +64,6 @@ func (e *Engine) receiveTCP(now time.Duration, pk *Packet, b []byte) {
 func (e *Engine) tcpMismatch(f *flow, b []byte, n int, pk *Packet) Reason {
 	h := &e.h
 	x, y := f.buf[h.l4:], b[h.l4:]
-	le := binary.LittleEndian
 	// The acknowledgment number, then the fourth word without FIN and PSH.
 	d := le.Uint64(x[8:]) ^ le.Uint64(y[8:])
 	ignore := uint64(endFlags)
@@ -193,6 +192,7 @@ func (e *Engine) receiveUDP(now time.Duration, pk *Packet, b []byte) {
 	}
 	if g := e.hold(f, why, pk, b, hash); g != nil {
 		g.gso, g.count, g.at = n, 1, now
+		g.words.quick = false
 		e.insert(g)
 	}
 }
@@ -237,6 +237,7 @@ func (e *Engine) absorb(f *flow, pk *Packet, b []byte) bool {
 	}
 	f.size += len(pay)
 	f.fixed = e.fixed
+	f.words.quick = false // the general way does not keep them
 	f.pushed++
 	return true
 }

@@ -1,7 +1,6 @@
 package gro
 
 import (
-	"encoding/binary"
 	"time"
 
 	"github.com/offlab/offlab/packet"
@@ -99,7 +98,7 @@ func (e *Engine) hashLRO(b []byte) uint32 {
 }
 
 func (e *Engine) findLRO(b []byte, hash uint32) *flow {
-	h, t, le := &e.h, &e.table, binary.LittleEndian
+	h, t := &e.h, &e.table
 	for i := hash; ; i++ {
 		s := t.slot[i&t.mask]
 		if s.index == 0 {

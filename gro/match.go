@@ -1,17 +1,12 @@
 package gro
 
-import (
-	"encoding/binary"
-
-	"github.com/offlab/offlab/packet"
-)
+import "github.com/offlab/offlab/packet"
 
 // same reports whether the packet at hand belongs to the flow, as Linux's
 // same_flow has it: equal link headers, addresses, flow label, tunnel and
 // ports. The two signatures are equal, so all headers are at the same offsets.
 func (e *Engine) same(f *flow, b []byte) bool {
 	h, a := &e.h, f.buf
-	le := binary.LittleEndian
 	if le.Uint32(a[h.l4:]) != le.Uint32(b[h.l4:]) {
 		return false
 	}
@@ -24,7 +19,6 @@ func (e *Engine) same(f *flow, b []byte) bool {
 // sameLink compares the Ethernet header and the tags: everything before the IP
 // header at n.
 func sameLink(a, b []byte, n int) bool {
-	le := binary.LittleEndian
 	switch n {
 	case 0:
 		return true
@@ -39,7 +33,6 @@ func sameLink(a, b []byte, n int) bool {
 // headers it is the first next header that has to be equal, and the bytes of
 // all extension headers.
 func sameIP(a, b []byte, l3, l4 int) bool {
-	le := binary.LittleEndian
 	if l4-l3 == packet.IPv4MinLen {
 		return le.Uint64(a[l3+12:]) == le.Uint64(b[l3+12:])
 	}

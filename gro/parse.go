@@ -290,7 +290,6 @@ func (e *Engine) identify(b []byte, h *headers) uint32 {
 	if h.v6 {
 		h.sig |= 1 << 55
 	}
-	le := binary.LittleEndian
 	p := uint64(le.Uint32(b[h.l4:])) | uint64(h.proto)<<32 | uint64(h.bucket)<<40
 	var a uint64
 	if h.v6 {
@@ -305,6 +304,5 @@ func (e *Engine) identify(b []byte, h *headers) uint32 {
 	if h.tunnel == packet.VXLAN || h.tunnel == packet.Geneve {
 		p ^= uint64(le.Uint32(b[h.o4+12:])) << 24
 	}
-	hi, lo := bits.Mul64(a^e.seed[0], p^e.seed[1])
-	return uint32(hi) ^ uint32(lo>>32) ^ uint32(lo)
+	return e.hash4(a, p)
 }

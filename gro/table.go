@@ -29,6 +29,8 @@ type flow struct {
 	first []byte   // gathering: the first packet as it came
 	refs  [][]byte // gathering: the payload
 
+	words words
+
 	newer, older *flow
 	at           time.Duration
 	in           vnet.Header // of the first packet
@@ -181,6 +183,9 @@ func (e *Engine) insert(f *flow) {
 }
 
 func (e *Engine) unlink(f *flow) {
+	if e.last == f {
+		e.last = nil
+	}
 	e.lists[f.bucket].remove(f)
 	e.held--
 	e.table.remove(f.hash, f.index)

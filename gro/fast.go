@@ -1,0 +1,211 @@
+package gro
+
+import (
+	"encoding/binary"
+	"math/bits"
+	"slices"
+
+	"github.com/offlab/offlab/packet"
+	"github.com/offlab/offlab/packet/checksum"
+	"github.com/offlab/offlab/vnet"
+)
+
+// The fast path merges the common packet: TCP over IPv4 without tags, tunnel or
+// IP options, with 20 or 32 bytes of TCP header, that continues a held flow. It
+// compares nine words, as they lie in memory, with those of the flow's first
+// packet. What it does not take goes the general way, which decides by itself;
+// the fast path changes nothing before it knows that it will merge.
+
+// words are the headers of a flow's first packet as little-endian words, and
+// what of the checksums does not change from packet to packet.
+type words struct {
+	ip0, ip8, ip16 uint64 // of the IP header; ip16 ends with the ports
+	tcp12          uint64 // data offset and flags, window, checksum, urgent pointer
+	opt0           uint64 // the TCP options
+	opt8           uint32
+	ack            uint32
+	eth0, eth6     uint64
+	ipSum          uint16 // length + ID + checksum of the IP header
+	nextID         uint16
+	stepID         uint16
+	long           bool // 12 bytes of options
+	quick          bool // the fast path may be tried
+	tcpSum         uint64
+}
+
+const (
+	fastMin   = 52                 // bytes from the IP header on that are loaded
+	ip0Mask   = 0xffff00000000ffff // version, header length, TOS; flags and fragment offset
+	ip8Mask   = 0xffffffff0000ffff // TTL, protocol, source
+	tcp12Mask = 0x00000000ffffffff &^ uint64(endFlags<<8)
+)
+
+var le = binary.LittleEndian
+
+// prepare fills in the words of a flow that holds its first packet b, or says
+// that the fast path is not for it.
+func (f *flow) prepare(e *Engine, b []byte) {
+	w := &f.words
+	n := f.pay - f.l4
+	w.quick = f.l3 == e.l3 && f.l4 == f.l3+packet.IPv4MinLen && f.o4 == 0 && f.proto() == packet.ProtoTCP &&
+		(n == packet.TCPMinLen || n == 32) && !f.parts && f.in.GSOType == vnet.GSONone && f.in.Flags&vnet.NeedsCsum == 0 &&
+		b[f.l4+13]&packet.CWR == 0 && e.opt.Policy == Linux && len(b)-f.l3 >= fastMin
+	if !w.quick {
+		return
+	}
+	p := b[f.l3 : f.l3+fastMin]
+	w.ip0, w.ip8, w.ip16 = le.Uint64(p), le.Uint64(p[8:]), le.Uint64(p[16:])
+	w.ack = le.Uint32(p[28:])
+	w.tcp12 = le.Uint64(p[32:])
+	w.long = n == 32
+	w.opt0, w.opt8 = 0, 0
+	if w.long {
+		w.opt0, w.opt8 = le.Uint64(p[40:]), le.Uint32(p[48:])
+	}
+	if e.link {
+		w.eth0, w.eth6 = le.Uint64(b), le.Uint64(b[6:])
+	}
+	w.ipSum = mod16(w.ip0>>16&0xffff + w.ip0>>32&0xffff + w.ip8>>16&0xffff)
+	w.nextID = bits.ReverseBytes16(uint16(w.ip0 >> 32))
+	w.tcpSum = w.ip8>>32 + w.ip16>>32 + w.ip16&0xffffffff + packet.ProtoTCP<<8 +
+		uint64(w.ack) + w.tcp12&tcp12Mask + w.opt0>>32 + w.opt0&0xffffffff + uint64(w.opt8)
+}
+
+// mod16 returns s modulo 65535, for s below 1<<32: two sums of 16-bit words are
+// the same ones' complement number if they agree in that.
+func mod16(s uint64) uint16 {
+	s = s>>16 + s&0xffff
+	s = s>>16 + s&0xffff
+	if s == 0xffff {
+		return 0
+	}
+	return uint16(s)
+}
+
+// fast merges the packet if it is a common one, and reports whether it did.
+func (e *Engine) fast(pk *Packet) bool {
+	b := pk.Data
+	if len(b) < e.l3+fastMin || pk.Header.GSOType != vnet.GSONone || pk.Header.Flags&^vnet.DataValid != 0 || len(pk.Rest) != 0 {
+		return false
+	}
+	p := b[e.l3:]
+	ip0, ip8, ip16, seq := le.Uint64(p), le.Uint64(p[8:]), le.Uint64(p[16:]), le.Uint32(p[24:])
+	bucket := pk.Hash & e.bucketMask
+	f := e.last
+	if f == nil || (ip16^f.words.ip16)|(ip8^f.words.ip8)&ip8Mask != 0 || f.bucket != bucket || !f.words.quick {
+		if f = e.findFast(ip8, ip16, bucket); f == nil {
+			return false
+		}
+		e.last = f
+	}
+	w := &f.words
+	tcp12 := le.Uint64(p[32:])
+	diff := (ip0^w.ip0)&ip0Mask | (ip8^w.ip8)&ip8Mask | (tcp12^w.tcp12)&tcp12Mask | uint64(le.Uint32(p[28:])^w.ack)
+	head := packet.IPv4MinLen + packet.TCPMinLen
+	if w.long {
+		head = packet.IPv4MinLen + 32
+		diff |= le.Uint64(p[40:]) ^ w.opt0 | uint64(le.Uint32(p[48:])^w.opt8)
+	}
+	if e.link {
+		diff |= le.Uint64(b) ^ w.eth0 | le.Uint64(b[6:]) ^ w.eth6
+	}
+	id := bits.ReverseBytes16(uint16(ip0 >> 32))
+	n := len(p) - head
+	if diff != 0 || bits.ReverseBytes32(seq) != f.seq || uint(n-1) >= uint(f.gso) || f.size+n >= e.maxSize ||
+		int(bits.ReverseBytes16(uint16(ip0>>16))) != len(p) || id != w.nextID && f.count != 1 ||
+		mod16(ip0>>16&0xffff+ip0>>32&0xffff+ip8>>16&0xffff) != w.ipSum {
+		return false
+	}
+	if f.count == 1 && !e.secondID(f, id) {
+		return false
+	}
+	pay := p[head:]
+	if pk.Header.Flags == 0 && !e.opt.TrustChecksums {
+		s := w.tcpSum + uint64(seq) + tcp12&(endFlags<<8) + tcp12>>32&0xffff + tcp12>>48 +
+			uint64(bits.ReverseBytes16(uint16(len(p)-packet.IPv4MinLen)))
+		sum := checksum.Partial(bits.ReverseBytes16(fold(s>>32 + s&0xffffffff)))
+		if e.opt.Gather {
+			sum += checksum.Sum(pay)
+		} else {
+			sum += checksum.CopySum(f.buf[f.size:], pay)
+		}
+		if sum.Fold() != 0xffff {
+			return false
+		}
+	} else if !e.opt.Gather {
+		copy(f.buf[f.size:], pay)
+	}
+	e.append(f, pay, byte(tcp12>>8)&endFlags, id)
+	return true
+}
+
+// secondID decides, as levelMismatch does, whether the ID of the second packet
+// can belong to the flow.
+func (e *Engine) secondID(f *flow, id uint16) bool {
+	first := bits.ReverseBytes16(uint16(f.words.ip0 >> 32))
+	old := e.opt.Semantics == Linux612 || e.opt.Semantics == Linux616
+	switch id - first {
+	case 0:
+		if old && f.words.ip0&(0x40<<48) == 0 {
+			return false
+		}
+	case 1:
+	default:
+		return false
+	}
+	return true
+}
+
+// append is the end of the fast path: pay belongs to f.
+func (e *Engine) append(f *flow, pay []byte, end byte, id uint16) {
+	w := &f.words
+	if f.count == 1 {
+		w.stepID = id - bits.ReverseBytes16(uint16(w.ip0>>32))
+		f.fixed = fixedInner &^ uint8(w.stepID)
+	}
+	w.nextID = id + w.stepID
+	if e.opt.Gather {
+		f.refs = append(f.refs, slices.Clip(pay))
+	}
+	f.size += len(pay)
+	f.seq += uint32(len(pay))
+	f.count++
+	f.pushed++
+	if end != 0 || len(pay) < f.gso || f.count >= e.maxSegs {
+		f.buf[f.l4+13] |= end
+		switch {
+		case end&packet.PSH != 0:
+			e.complete(f, Push)
+		case end != 0:
+			e.complete(f, Fin)
+		case len(pay) < f.gso:
+			e.complete(f, Short)
+		default:
+			e.complete(f, SegmentLimit)
+		}
+	}
+}
+
+// findFast is find for the fast path.
+func (e *Engine) findFast(ip8, ip16 uint64, bucket uint32) *flow {
+	hash := e.hash4(ip8>>32|ip16<<32, ip16>>32|packet.ProtoTCP<<32|uint64(bucket)<<40)
+	t := &e.table
+	for i := hash; ; i++ {
+		s := t.slot[i&t.mask]
+		if s.index == 0 {
+			return nil
+		}
+		if s.hash == hash {
+			f := e.flows[s.index-1]
+			if w := &f.words; w.quick && w.ip16 == ip16 && (w.ip8^ip8)&ip8Mask == 0 && f.bucket == bucket {
+				return f
+			}
+		}
+	}
+}
+
+// hash4 hashes the addresses and, with the protocol and the bucket, the ports.
+func (e *Engine) hash4(addrs, ports uint64) uint32 {
+	hi, lo := bits.Mul64(addrs^e.seed[0], ports^e.seed[1])
+	return uint32(hi) ^ uint32(lo>>32) ^ uint32(lo)
+}
