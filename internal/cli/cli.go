@@ -120,8 +120,8 @@ func (c *console) root() *cobra.Command {
 	})
 	root.AddCommand(c.runCommand(), c.reportCommand(), c.restoreCommand(), c.listCommand(),
 		c.agentCommand(), c.guardCommand(), c.versionCommand())
-	for _, sub := range root.Commands() {
-		wrapArgs(sub)
+	for _, cmd := range append(root.Commands(), root) {
+		wrapArgs(cmd)
 	}
 	return root
 }
