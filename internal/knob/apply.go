@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/offlab/offlab/internal/study"
+	"github.com/offlab/offlab/internal/sys/sysctl"
 )
 
 // A Report says what settings did to a device.
@@ -33,6 +34,9 @@ func (s *Session) Apply(settings []Setting) (Report, error) {
 	for _, set := range settings {
 		if err := set.check(); err != nil {
 			return Report{}, err
+		}
+		if slices.ContainsFunc(factors, func(f Factor) bool { return f.Name == set.Factor.Name }) {
+			return Report{}, &SyntaxError{set.Factor.Name, "is set twice in one arm"}
 		}
 		factors = append(factors, set.Factor)
 	}
@@ -64,6 +68,9 @@ func (set Setting) check() error {
 	case KindCoalesce, KindRing, KindLink, KindSysctl:
 		if v, why := canonical(f.Name, set.Value); why != "" || v != set.Value || kindOf(f.Name) != f.Kind {
 			return &SyntaxError{f.Name + "=" + set.Value, "is no value of this knob"}
+		}
+		if name, err := sysctl.Canonical(f.Name); f.Kind == KindSysctl && (err != nil || name != f.Name) {
+			return &SyntaxError{f.Name, "is not the name of a net sysctl"}
 		}
 	default:
 		return &SyntaxError{f.Name, fmt.Sprintf("is of an unknown kind %q", f.Kind)}

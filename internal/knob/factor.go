@@ -164,9 +164,11 @@ func parseValues(arg, name string, values, known []string) (Factor, error) {
 		f.Values = nil
 	}
 	if f.Kind == KindSysctl {
-		if _, err := sysctl.Path(name); err != nil {
+		canon, err := sysctl.Canonical(name)
+		if err != nil {
 			return Factor{}, &SyntaxError{arg, err.Error()}
 		}
+		f.Name, f.Members = canon, []string{canon} // one setting, one name: it is saved and restored by it
 	}
 	for _, v := range values {
 		v, reason := check(name, v)

@@ -26,19 +26,19 @@ import (
 // A bench is a namespace with a veth pair v0, v1 and a TAP t0, watched over
 // sockets of its own.
 type bench struct {
-	*testing.T
+	testing.TB
 	ns  *netnstest.NS
 	et  *ethtool.Handle
 	rt  *rtnl.Handle
 	dir string
 }
 
-func newBench(t *testing.T) *bench {
-	t.Helper()
-	need.Root(t)
-	need.TUN(t)
-	need.Tool(t, "ip")
-	b := &bench{T: t, ns: netnstest.New(t), dir: filepath.Join(t.TempDir(), "state")}
+func newBench(tb testing.TB) *bench {
+	tb.Helper()
+	need.Root(tb)
+	need.TUN(tb)
+	need.Tool(tb, "ip")
+	b := &bench{TB: tb, ns: netnstest.New(tb), dir: filepath.Join(tb.TempDir(), "state")}
 	b.in(func() (err error) {
 		if b.et, err = ethtool.Open(); err != nil {
 			return err
@@ -48,7 +48,7 @@ func newBench(t *testing.T) *bench {
 		}
 		return errors.Join(b.rt.AddVeth("v0", "v1", 0), exec.Command("ip", "tuntap", "add", "t0", "mode", "tap").Run())
 	})
-	t.Cleanup(func() { b.ok(errors.Join(b.et.Close(), b.rt.Close())) })
+	tb.Cleanup(func() { b.ok(errors.Join(b.et.Close(), b.rt.Close())) })
 	return b
 }
 
@@ -380,6 +380,7 @@ func TestKernelBadInput(t *testing.T) {
 		{Factor: knob.Factor{Name: "mtu", Kind: knob.KindRing}, Value: "5"},
 		{Factor: knob.Factor{Name: "kernel", Kind: knob.KindSysctl}, Value: "5"},
 		{Factor: knob.Factor{Name: "cmd:x", Kind: knob.KindCommand}, Value: "on"},
+		{Factor: knob.Factor{Name: "net/ipv4/tcp_sack", Kind: knob.KindSysctl}, Value: "1"},
 	} {
 		b.in(func() error {
 			if _, err := s.Apply([]knob.Setting{bad}); err == nil {
@@ -407,4 +408,19 @@ func TestKernelIoctl(t *testing.T) {
 	if diff := cmp.Diff(reports[0], reports[1]); diff != "" {
 		t.Errorf("netlink and ioctl differ:\n%s", diff)
 	}
+}
+
+// BenchmarkApply is the cost of an arm that differs from the one before.
+func BenchmarkApply(b *testing.B) {
+	bench := newBench(b)
+	s := bench.claim("v0")
+	arms := [][]knob.Setting{{set(b, "sg+tso=off")}, nil}
+	bench.in(func() error {
+		for i := 0; b.Loop(); i++ {
+			if _, err := s.Apply(arms[i%2]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }

@@ -53,7 +53,7 @@ func TestParse(t *testing.T) {
 		{"gso-size", []string{"gso_max_size=65536,16384"}, []knob.Factor{value("gso_max_size", knob.KindLink, knob.TX, "65536", "16384")}},
 		{"gro-size", []string{"gro_ipv4_max_size=65536,16384"}, []knob.Factor{value("gro_ipv4_max_size", knob.KindLink, knob.RX, "65536", "16384")}},
 		{"sysctl", []string{"net.ipv4.tcp_congestion_control=cubic,bbr"}, []knob.Factor{value("net.ipv4.tcp_congestion_control", knob.KindSysctl, knob.Both, "cubic", "bbr")}},
-		{"sysctl-fields", []string{"net/ipv4/tcp_rmem=4096  1 2,4096\t3 4"}, []knob.Factor{value("net/ipv4/tcp_rmem", knob.KindSysctl, knob.Both, "4096 1 2", "4096 3 4")}},
+		{"sysctl-fields", []string{"net/ipv4/tcp_rmem=4096  1 2,4096\t3 4"}, []knob.Factor{value("net.ipv4.tcp_rmem", knob.KindSysctl, knob.Both, "4096 1 2", "4096 3 4")}},
 		{"cmd-bare", []string{"cmd:noop=true,true"}, []knob.Factor{pair("cmd:noop", "true", "true")}},
 		{"cmd-quoted", []string{"cmd:x='echo a,b','false'"}, []knob.Factor{pair("cmd:x", "echo a,b", "false")}},
 		{"cmd-half", []string{`cmd:x="a,b",c 'd'`}, []knob.Factor{pair("cmd:x", "a,b", "c 'd'")}},
@@ -116,6 +116,9 @@ func TestParseErrors(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("Parse(%q) = %v, %v; want %q", tt.arg, got, err, tt.want)
 		}
+	}
+	if _, err := knob.Parse([]string{"net.ipv4.tcp_sack=0,1", "net/ipv4/tcp_sack=0,1"}); err == nil {
+		t.Error("a sysctl in two spellings is two factors")
 	}
 	if _, err := knob.Parse([]string{"tso", "gro,tso"}); err == nil || !strings.Contains(err.Error(), "given twice") {
 		t.Errorf("a factor twice: %v", err)

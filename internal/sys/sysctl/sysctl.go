@@ -69,21 +69,36 @@ func Write(name, value string) error {
 func Path(name string) (string, error) {
 	path := name
 	if i := strings.IndexAny(name, "./"); i >= 0 && name[i] == '.' {
-		path = strings.Map(func(r rune) rune {
-			switch r {
-			case '.':
-				return '/'
-			case '/':
-				return '.'
-			}
-			return r
-		}, name)
+		path = swap(name)
 	}
 	// fs.ValidPath refuses empty, "." and ".." elements and a leading slash.
 	if !fs.ValidPath(path) || !strings.HasPrefix(path, "net/") || strings.ContainsRune(path, 0) {
 		return "", ErrOutside
 	}
 	return root + path, nil
+}
+
+// Canonical returns the one spelling of a setting, with dots, as sysctl(8)
+// prints it.
+func Canonical(name string) (string, error) {
+	path, err := Path(name)
+	if err != nil {
+		return "", err
+	}
+	return swap(strings.TrimPrefix(path, root)), nil
+}
+
+// swap exchanges dots and slashes.
+func swap(name string) string {
+	return strings.Map(func(r rune) rune {
+		switch r {
+		case '.':
+			return '/'
+		case '/':
+			return '.'
+		}
+		return r
+	}, name)
 }
 
 // cause drops the path that the os package adds: the name says it already.

@@ -21,6 +21,10 @@ func TestPath(t *testing.T) {
 		if got, err := sysctl.Path(name); got != want || err != nil {
 			t.Errorf("Path(%q) = %q, %v, want %q", name, got, err, want)
 		}
+		canon, err := sysctl.Canonical(name)
+		if got, _ := sysctl.Path(canon); got != want || err != nil || !strings.HasPrefix(canon, "net.") {
+			t.Errorf("Canonical(%q) = %q, %v, which is %q", name, canon, err, got)
+		}
 	}
 	for _, name := range []string{
 		"", ".", "/", "net", "net.", "net/", "kernel.panic", "netx.a", "net..", "net/..", "net/../kernel/panic", "net/./core",
@@ -41,6 +45,10 @@ func FuzzPath(f *testing.F) {
 		got, err := sysctl.Path(name)
 		if err == nil && (path.Clean(got) != got || !strings.HasPrefix(got, "/proc/sys/net/")) {
 			t.Errorf("Path(%q) = %q", name, got)
+		}
+		canon, err2 := sysctl.Canonical(name)
+		if again, err3 := sysctl.Canonical(canon); (err == nil) != (err2 == nil) || err2 == nil && (again != canon || err3 != nil) {
+			t.Errorf("Canonical(%q) = %q, %v, and again %q, %v", name, canon, err2, again, err3)
 		}
 	})
 }
