@@ -43,7 +43,7 @@ func (fam family) state(f ethtool.Features) string {
 	switch {
 	case !slices.ContainsFunc(fam.members, active):
 		return off
-	case len(fam.targets) == 0, !slices.ContainsFunc(fam.targets, inactive):
+	case !slices.ContainsFunc(fam.targets, inactive): // none, where all are fixed
 		return on
 	}
 	return mixed

@@ -225,7 +225,7 @@ func TestKernelDrag(t *testing.T) {
 // TestKernelReasons is about knobs that do not move.
 func TestKernelReasons(t *testing.T) {
 	b := newBench(t)
-	v0, t0 := b.claim("v0"), b.claim("t0")
+	v0, t0, lo := b.claim("v0"), b.claim("t0"), b.claim("lo")
 	for _, tt := range []struct {
 		s        *knob.Session
 		settings []string
@@ -245,6 +245,8 @@ func TestKernelReasons(t *testing.T) {
 		{v0, []string{"mtu=1000000"}, "1500", "link: set mtu of v0: invalid argument"},
 		{t0, []string{"tx=on"}, "off", "off [requested on]: vetoed by the driver, or by a device stacked on it"},
 		{t0, []string{"rx-frames=1000"}, "64", "the driver made it 64"},
+		{lo, []string{"tx=off"}, "on", "fixed"},
+		{lo, []string{"loopback=on"}, "on", ""},
 		{t0, []string{"ring-rx=5"}, "", "the driver has no such parameter"},
 	} {
 		m := b.apply(tt.s, tt.settings...).Settings[0]

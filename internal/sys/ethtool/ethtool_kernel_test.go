@@ -302,7 +302,7 @@ func BenchmarkFeatures(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	defer h.Close() //nolint:errcheck // the benchmark is over
+	defer h.Close()
 	for b.Loop() {
 		if _, err := h.Features("lo"); err != nil {
 			b.Fatal(err)
