@@ -74,7 +74,7 @@ func Create(path, state string, now time.Time, label string) (*Output, error) {
 			return nil, err
 		}
 		prune(dir)
-		o.path = filepath.Join(dir, now.Format("20060102-150405")+"-"+fileName(label)+".json")
+		o.path = filepath.Join(dir, fmt.Sprintf("%s-%s-%d.json", now.Format("20060102-150405"), fileName(label), os.Getpid()))
 	}
 	o.journal = o.path + journalSuffix
 	if err := CanWrite(o.path); err != nil {
@@ -144,13 +144,8 @@ func (o *Output) Finish(render func(io.Writer) error) (string, error) {
 	return o.path, os.Remove(o.journal)
 }
 
-// Drop closes the journal and removes it if nothing is in it.
-func (o *Output) Drop() {
-	o.file.Close()
-	if i, err := os.Stat(o.journal); err == nil && i.Size() == 0 {
-		_ = os.Remove(o.journal) // it is empty
-	}
-}
+// Drop gives up an output in which nothing was measured.
+func (o *Output) Drop() error { return errors.Join(o.file.Close(), os.Remove(o.journal)) }
 
 // Journal returns the path of the journal.
 func (o *Output) Journal() string { return o.journal }

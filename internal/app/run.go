@@ -78,33 +78,35 @@ const slotOverhead = 0.05
 const idleTime = 0.5
 
 // Run runs a study. The result holds what was learnt also when the error is not
-// nil; without any it is nil.
-func Run(ctx context.Context, p Program, q Request, o Observer) (res *Result, err error) {
-	res, err = open(p, q)
+// nil; it is nil when nothing was.
+func Run(ctx context.Context, p Program, q Request, o Observer) (*Result, error) {
+	res, err := open(p, q)
 	if err != nil {
 		return nil, err
 	}
-	defer func() {
-		if err != nil && len(res.Study.Slots) == 0 {
-			res.Output.Drop()
-		}
-	}()
-	s := res.Study
-	q = fromPlan(q, s)
+	err = execute(ctx, p, fromPlan(q, res.Study), o, res)
+	if err != nil && len(res.Study.Slots) == 0 {
+		return nil, errors.Join(err, res.Output.Drop())
+	}
+	return res, err
+}
+
+// execute builds the lab, runs the study in it and takes it down again.
+func execute(ctx context.Context, p Program, q Request, o Observer, res *Result) (err error) {
 	factors, err := knob.Parse(q.Factors)
 	if err != nil {
-		return nil, usage(err)
+		return usage(err)
 	}
 	o.Stage("starting the hosts")
 	l, err := openLab(ctx, p, q, wantsWire(q, factors))
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer func() { err = errors.Join(err, l.Close()) }()
 	o.Stage("reading the device")
 	r, notes, err := rig.New(ctx, l)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	// The context may be over by the time things are put back.
 	defer func() {
@@ -113,16 +115,16 @@ func Run(ctx context.Context, p Program, q Request, o Observer) (res *Result, er
 		err = errors.Join(err, r.Restore(back))
 	}()
 	l.Notes = append(l.Notes, notes...)
+	s := res.Study
 	if err := arrange(ctx, r, s, q, factors); err != nil {
-		return nil, err
+		return err
 	}
 	if err := describe(ctx, r, s, len(s.Slots) > 0); err != nil {
-		return nil, err
+		return err
 	}
-	err = runner.Run(ctx, s, r, runner.Options{
+	return runner.Run(ctx, s, r, runner.Options{
 		Now: p.Now, Observe: o.Progress, Warn: o.Warn, Journal: res.Output, Overhead: slotOverhead,
 	})
-	return res, err
 }
 
 // open starts a new study, or takes up one that did not end.

@@ -39,6 +39,7 @@ type Spec struct {
 type Journal interface {
 	Begin(*study.Study) error
 	Slot(study.Slot) error
+	Noise(study.Noise) error
 	End(study.End) error
 }
 
@@ -186,6 +187,11 @@ func (r *run) aa(ctx context.Context) error {
 		}
 	}
 	r.s.Noise = noise(r.s)
+	for _, n := range r.s.Noise {
+		if err := r.Journal.Noise(n); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 

@@ -93,7 +93,8 @@ func (b *book) Slot(s study.Slot) error {
 	b.slots = append(b.slots, s)
 	return nil
 }
-func (b *book) End(e study.End) error { b.ended = append(b.ended, e); return nil }
+func (b *book) Noise(study.Noise) error { return nil }
+func (b *book) End(e study.End) error   { b.ended = append(b.ended, e); return nil }
 
 // newStudy plans a study of toggles that are on.
 func newStudy(t *testing.T, budget float64, cross bool, factors ...runner.Factor) *study.Study {
