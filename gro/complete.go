@@ -41,7 +41,9 @@ func (e *Engine) complete(f *flow, why Reason) {
 // rewrite makes the headers and the virtio_net_hdr of an aggregate.
 func (f *flow) rewrite(o *Output, sem Semantics) {
 	o.FixedID = f.fixed&fixedInner != 0
-	o.FixedOuterID = f.fixed&fixedOuter != 0
+	if f.o4 != 0 {
+		o.FixedID, o.FixedInnerID = f.fixed&fixedOuter != 0, o.FixedID
+	}
 	v := &o.Header
 	v.Flags = vnet.NeedsCsum
 	v.HdrLen, v.GSOSize, v.CsumStart = uint16(f.pay), uint16(f.gso), uint16(f.l4)

@@ -47,10 +47,11 @@ type Output struct {
 	Reason Reason
 	// Tunnel is the tunnel that an aggregate is in.
 	Tunnel packet.Tunnel
-	// FixedID and FixedOuterID say that the IPv4 IDs of the segments, of the
-	// inner and the outer header, are all the same (SKB_GSO_TCP_FIXEDID). A
-	// splitter that counts up instead does not give back what was merged.
-	FixedID, FixedOuterID bool
+	// FixedID says that the IPv4 IDs of all segments are the same
+	// (SKB_GSO_TCP_FIXEDID), those of the outer header in a tunnel, and
+	// FixedInnerID the inner ones. A splitter that counts up instead does not
+	// give back what was merged; the options of package gso have the same names.
+	FixedID, FixedInnerID bool
 }
 
 // Len returns the number of bytes in Data and Payload.

@@ -146,12 +146,17 @@ func (h *headers) ipv4(b []byte, off int) Reason {
 	return accepted
 }
 
-// ipv6 reads an IPv6 header and the extension headers that Linux skips.
+// ipv6 reads an IPv6 header and the extension headers that Linux skips. Linux
+// does not look at the version, and would compare a wrong one as IPv4; the
+// stack drops such a packet later, here it is not merged.
 func (h *headers) ipv6(b []byte, off int) Reason {
 	if len(b)-off < packet.IPv6Len {
 		return Truncated
 	}
 	p := b[off : off+packet.IPv6Len]
+	if p[0]>>4 != 6 {
+		return Unknown
+	}
 	if int(be.Uint16(p[4:])) != len(b)-off-packet.IPv6Len {
 		h.flush = true
 	}
