@@ -47,6 +47,10 @@
 // last segment in GRE with checksum the checksum of another. Here each flag
 // acts on its own header and each checksum is right.
 //
+// Linux drops a super-packet whose payload is no more than one segment, but is
+// more with its TCP options; and if one in a UDP tunnel needs no cutting, it
+// leaves the outer checksum unfinished. Here such a packet is one good frame.
+//
 // Segments of less than 8 bytes of TCP payload are made as asked, as Linux 6.18
 // does; 6.12 and 7.2 make them 8 bytes long.
 //

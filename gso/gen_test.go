@@ -63,9 +63,9 @@ func (p *super) frame(seg, from, to int, partial bool) []byte {
 		}
 		switch p.tunnel {
 		case packet.VXLAN:
-			l = append(l, pkttest.VXLAN{VNI: 42, Checksum: p.csum}, pkttest.Eth{Last: 3})
+			l = append(l, pkttest.VXLAN{VNI: 42, Checksum: p.csum, Partial: partial}, pkttest.Eth{Last: 3})
 		case packet.Geneve:
-			l = append(l, pkttest.Geneve{VNI: 42, Checksum: p.csum, Options: make([]byte, p.gnvOpts)}, pkttest.Eth{Last: 3})
+			l = append(l, pkttest.Geneve{VNI: 42, Checksum: p.csum, Options: make([]byte, p.gnvOpts), Partial: partial}, pkttest.Eth{Last: 3})
 		case packet.GRE:
 			l = append(l, pkttest.GRE{Checksum: p.csum, HasKey: p.key, Key: 7, Partial: partial})
 			if p.bridged {

@@ -125,10 +125,10 @@ func (s *Splitter) reset() Error {
 	}
 	s.hdrLen = st.Payload
 	payload := len(s.pkt) - s.hdrLen
-	if payload <= s.size {
+	if payload <= s.size && !(h.GSOType.UDPTunnel() && h.Flags&vnet.UDPTunnelCsum != 0) {
 		return s.single()
 	}
-	s.count = (payload + s.size - 1) / s.size
+	s.count = max(1, (payload+s.size-1)/s.size)
 	s.mode = tcp
 	if st.Proto == packet.ProtoUDP {
 		s.mode = udp

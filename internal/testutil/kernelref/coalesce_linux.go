@@ -182,13 +182,18 @@ func WithThread(tb testing.TB, f func() error) {
 			<-done
 			return
 		}
-		errc <- isolated(f)
+		err := errEnded
+		defer func() { errc <- err }() // also when f ends the goroutine with t.Fatal
+		err = isolated(f)
 	}
 	go run()
 	if err := <-errc; err != nil {
 		tb.Fatal(err)
 	}
 }
+
+// errEnded is what WithThread reports if f did not return.
+var errEnded = errors.New("kernelref: the test ended its thread")
 
 func isolated(f func() error) error {
 	if err := unix.Unshare(unix.CLONE_NEWNET | unix.CLONE_NEWNS); err != nil {
