@@ -14,6 +14,7 @@ import (
 
 	"github.com/offlab/offlab/internal/agent"
 	"github.com/offlab/offlab/internal/app"
+	"github.com/offlab/offlab/internal/runner"
 	"github.com/offlab/offlab/internal/study"
 	"github.com/offlab/offlab/internal/sys/proc"
 )
@@ -77,6 +78,9 @@ func statusOf(err error) int {
 	var newer *study.VersionError
 	if errors.As(err, &format) || errors.As(err, &cut) || errors.As(err, &newer) {
 		return ExitUsage
+	}
+	if errors.Is(err, runner.ErrGone) {
+		return ExitEnv
 	}
 	switch agent.KindOf(err) {
 	case agent.KindUsage:

@@ -23,7 +23,7 @@ const (
 	longest    = 5.0
 	wantBlocks = 24   // enough to settle 2 % at the noise of an ordinary machine
 	needBlocks = 7    // the sign-flip guard cannot decide with fewer at 5 %
-	aaShare    = 0.15 // of the budget, at most
+	aaShare    = 0.25 // of the budget, at most
 	maxAA      = 4
 )
 

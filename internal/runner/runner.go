@@ -23,8 +23,9 @@ type Rig interface {
 	Run(ctx context.Context, spec Spec) (study.Slot, error)
 }
 
-// ErrGone is wrapped by errors after which no further slot can run.
-var ErrGone = errors.New("the rig is gone")
+// ErrGone is wrapped by errors after which no further slot can run: something of
+// the environment gave way.
+var ErrGone = errors.New("the study cannot go on")
 
 // A Spec tells a rig what to run.
 type Spec struct {
@@ -274,8 +275,9 @@ func (r *run) fatal(slot study.Slot, err error) error {
 		r.voids = 0
 		return nil
 	}
-	if r.voids++; r.voids >= maxVoid {
-		return fmt.Errorf("%d slots in a row were void: %s", r.voids, slot.Void)
+	r.voids++
+	if r.voids >= maxVoid || r.elapsed() > r.s.Plan.BudgetS {
+		return fmt.Errorf("%w: the last %d slots were void: %s", ErrGone, r.voids, slot.Void)
 	}
 	return nil
 }
