@@ -27,15 +27,15 @@ func (s *Splitter) resetFragments(st *packet.Stack) Error {
 	s.mode = fragments
 	s.count = (datagram + s.size - 1) / s.size
 	s.ip = s.level(st, st.Transport, true)
-	s.ip.sum = s.ip.sum.Sub16(be.Uint16(s.pkt[st.Network+6:]))
+	s.ip.sum += uint32(^be.Uint16(s.pkt[st.Network+6:]))
 	h := s.pkt[st.Transport:]
 	field := packet.UDP(h).Checksum()
 	s.l4.at = st.Transport
-	s.l4.pseudo = packet.Pseudo(s.pkt[st.Network:], packet.ProtoUDP, datagram)
+	pseudo := packet.Pseudo(s.pkt[st.Network:], packet.ProtoUDP, datagram)
 	if s.gso.Flags&vnet.NeedsCsum != 0 {
-		s.l4.pseudo = checksum.Partial(field)
+		pseudo = checksum.Partial(field)
 	}
-	s.l4.sum = checksum.Sum(h).Sub16(field)
+	s.l4.sum = uint32((pseudo + checksum.Sum(h).Sub16(field)).UDP())
 	return 0
 }
 
@@ -52,7 +52,7 @@ func (s *Splitter) writeFragment(dst []byte, i int) int {
 	copy(dst[s.hdrLen:], s.pkt[from:to])
 	s.editFragment(dst, i, to-from)
 	if i == 0 {
-		packet.UDP(dst[s.l4.at:]).SetChecksum((s.l4.pseudo + s.l4.sum).UDP())
+		packet.UDP(dst[s.l4.at:]).SetChecksum(uint16(s.l4.sum))
 	}
 	return s.hdrLen + to - from
 }
@@ -66,9 +66,9 @@ func (s *Splitter) editFragment(b []byte, i, n int) {
 		field |= packet.IPv4MF
 	}
 	be.PutUint16(h[6:], field)
-	sum := (s.ip.sum + checksum.Partial(s.ip.base+n)).Add16(s.ip.id).Add16(field)
+	sum := s.ip.sum + uint32(s.ip.base+n) + uint32(s.ip.id) + uint32(field)
 	h.SetTotalLen(s.ip.base + n)
-	h.SetChecksum(sum.Checksum())
+	h.SetChecksum(^fold(sum))
 }
 
 // fragmentSegment is writeFragment with the payload as a reference. The first
@@ -85,7 +85,7 @@ func (s *Splitter) fragmentSegment(g *Segment, scratch []byte, i int) error {
 	copy(scratch, s.pkt[:hl])
 	s.editFragment(scratch, i, to-from)
 	if i == 0 {
-		packet.UDP(scratch[s.l4.at:]).SetChecksum((s.l4.pseudo + s.l4.sum).UDP())
+		packet.UDP(scratch[s.l4.at:]).SetChecksum(uint16(s.l4.sum))
 		from += packet.UDPLen
 	}
 	g.Header, g.Payload = scratch[:hl:hl], s.pkt[from:to:to]

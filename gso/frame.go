@@ -41,9 +41,9 @@ func (s *Splitter) Frame(dst []byte, i int) (int, error) {
 		return 0, ErrRoom
 	}
 	s.copyHeader(dst)
-	var pay checksum.Partial
+	var pay uint32
 	if s.opt.Checksum == Full {
-		pay = checksum.CopySum(dst[hl:hl+n], s.pkt[from:to])
+		pay = uint32(checksum.CopySum(dst[hl:hl+n], s.pkt[from:to]))
 	} else {
 		copy(dst[hl:hl+n], s.pkt[from:to])
 	}
@@ -69,10 +69,10 @@ func (s *Splitter) Segment(g *Segment, scratch []byte, i int) error {
 	from, to := s.span(i)
 	s.copyHeader(scratch)
 	g.Header, g.Payload = scratch[:hl:hl], s.pkt[from:to:to]
-	var pay checksum.Partial
+	var pay uint32
 	if s.opt.Checksum == Full {
 		g.CsumStart, g.CsumOffset = 0, 0
-		pay = checksum.Sum(g.Payload)
+		pay = uint32(checksum.Sum(g.Payload))
 	} else {
 		g.CsumStart, g.CsumOffset = s.l4.at, packet.TCPChecksumOffset
 		if s.mode == udp {
@@ -99,39 +99,43 @@ func (s *Splitter) copyHeader(dst []byte) {
 
 // edit turns the headers of the super-packet into those of frame i, which has
 // n bytes of payload that sum to pay.
-func (s *Splitter) edit(b []byte, i, n int, pay checksum.Partial) {
-	off := i * s.size
-	seg := i
+func (s *Splitter) edit(b []byte, i, n int, pay uint32) {
+	seg, off := i, i*s.size
 	if s.per != 0 {
-		seg *= s.per
-		off *= s.per
-		if s.hdrLen+off > s.multiple {
-			off = s.multiple - s.hdrLen
+		seg, off = i*s.per, min(off*s.per, s.multiple-s.hdrLen)
+		if n > s.size {
+			n = s.size // the headers describe one segment
+		} else {
 			seg = off / s.size
 		}
-		n = min(n, s.size)
 	}
 	s.ip.set(b, seg, n)
-	length := s.l4.len + n
-	h := b[s.l4.at:]
 	if s.mode == tcp {
-		s.editTCP(packet.TCP(h), i, off, checksum.Partial(length)+pay)
+		s.setTCP(b, i, off, n, pay)
 	} else {
-		h[4], h[5] = byte(length>>8), byte(length)
-		c := s.l4.pseudo + checksum.Partial(length)
-		if s.opt.Checksum == Full {
-			packet.UDP(h).SetChecksum((s.l4.sum + 2*checksum.Partial(length) + pay).UDP())
-		} else {
-			packet.UDP(h).SetChecksum(c.Fold())
-		}
+		s.setUDP(b, n, pay)
 	}
 	if s.tun.at != 0 {
-		s.editOuter(b, seg, n)
+		s.setOuter(b, seg, n)
 	}
 }
 
-func (s *Splitter) editTCP(h packet.TCP, i, off int, sum checksum.Partial) {
-	_ = h[19]
+// set writes length, ID and checksum of segment seg with n bytes of payload.
+func (l *level) set(b []byte, seg, n int) {
+	length := uint16(l.base + n)
+	if l.v6 {
+		be.PutUint16(b[l.at+4:], length)
+		return
+	}
+	h := (*[packet.IPv4MinLen]byte)(b[l.at:])
+	id := l.id + l.step*uint16(seg)
+	be.PutUint16(h[2:], length)
+	be.PutUint16(h[4:], id)
+	be.PutUint16(h[10:], ^fold(l.sum+uint32(length)+uint32(id)))
+}
+
+func (s *Splitter) setTCP(b []byte, i, off, n int, pay uint32) {
+	h := (*[packet.TCPMinLen]byte)(b[s.l4.at:])
 	seq, word := s.l4.seq+uint32(off), s.l4.word
 	if i != s.count-1 {
 		word &^= packet.FIN | packet.PSH
@@ -139,55 +143,60 @@ func (s *Splitter) editTCP(h packet.TCP, i, off int, sum checksum.Partial) {
 	if i != 0 && !s.opt.AccECN {
 		word &^= packet.CWR
 	}
-	h.SetSeq(seq)
-	h[13] = byte(word)
+	be.PutUint32(h[4:], seq)
+	be.PutUint16(h[12:], word)
+	length := uint32(s.l4.len + n)
+	c := fold(s.l4.pseudo + length)
 	if s.opt.Checksum == Full {
-		h.SetChecksum((s.l4.sum + sum).Add32(seq).Add16(word).Checksum())
-	} else {
-		h.SetChecksum((s.l4.pseudo + sum).Fold())
+		c = ^fold(s.l4.sum + length + pay + seq>>16 + seq&0xffff + uint32(word))
 	}
+	be.PutUint16(h[16:], c)
 }
 
-// editOuter sets the lengths and checksums of the tunnel.
-func (s *Splitter) editOuter(b []byte, seg, n int) {
+func (s *Splitter) setUDP(b []byte, n int, pay uint32) {
+	h := (*[packet.UDPLen]byte)(b[s.l4.at:])
+	length := uint32(s.l4.len + n)
+	be.PutUint16(h[4:], uint16(length))
+	c := fold(s.l4.pseudo + length)
+	if s.opt.Checksum == Full {
+		c = udpField(s.l4.sum + 2*length + pay)
+	}
+	be.PutUint16(h[6:], c)
+}
+
+// udpField returns the checksum field for a sum: 0 means none, and is written
+// as 0xffff.
+func udpField(sum uint32) uint16 {
+	if c := ^fold(sum); c != 0 {
+		return c
+	}
+	return 0xffff
+}
+
+// setOuter sets the lengths and checksums of the tunnel. Whatever the payload
+// is, the inner transport segment sums to the complement of its pseudo-header
+// once its checksum is finished.
+func (s *Splitter) setOuter(b []byte, seg, n int) {
 	s.outer.set(b, seg, n)
 	t := &s.tun
-	sum := t.sum
-	if t.base != 0 {
-		length := t.base + n
-		packet.UDP(b[t.at:]).SetLength(length)
-		sum += 2 * checksum.Partial(length) // in the header and in the pseudo-header
-		if t.field == 0 {
-			b[t.at+6], b[t.at+7] = 0, 0
-		}
-	}
-	if t.field == 0 {
-		return
-	}
+	sum := t.sum + uint32(^fold(s.l4.pseudo+uint32(s.l4.len+n)))
 	if s.ip.v6 {
-		sum += checksum.Partial(s.ip.base + n)
+		sum += uint32(s.ip.base + n)
 	}
-	sum = sum.Sub(s.l4.pseudo + checksum.Partial(s.l4.len+n))
-	if t.base != 0 {
-		be.PutUint16(b[t.field:], sum.UDP())
-	} else {
-		be.PutUint16(b[t.field:], sum.Checksum())
-	}
-}
-
-// set writes length, ID and checksum of segment seg with n bytes of payload.
-func (l *level) set(b []byte, seg, n int) {
-	h := b[l.at:]
-	length := l.base + n
-	if l.v6 {
-		packet.IPv6(h).SetPayloadLen(length)
+	if t.base == 0 {
+		if t.field != 0 {
+			be.PutUint16(b[t.field:], ^fold(sum))
+		}
 		return
 	}
-	_ = h[19]
-	id := l.id + l.step*uint16(seg)
-	packet.IPv4(h).SetTotalLen(length)
-	packet.IPv4(h).SetID(id)
-	packet.IPv4(h).SetChecksum((l.sum + checksum.Partial(length)).Add16(id).Checksum())
+	h := (*[packet.UDPLen]byte)(b[t.at:])
+	length := uint32(t.base + n)
+	be.PutUint16(h[4:], uint16(length))
+	c := uint16(0)
+	if t.field != 0 {
+		c = udpField(sum + 2*length) // in the header and in the pseudo-header
+	}
+	be.PutUint16(h[6:], c)
 }
 
 // otherFrame writes the frame of a packet that is not cut into segments.

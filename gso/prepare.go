@@ -50,7 +50,7 @@ func (s *Splitter) level(st *packet.Stack, end int, fixed bool) level {
 		l.step = 1
 	}
 	h = h[:h.HeaderLen()]
-	l.sum = checksum.Sum(h).Sub16(be.Uint16(h[2:])).Sub16(l.id).Sub16(h.Checksum())
+	l.sum = uint32(checksum.Sum(h).Sub16(be.Uint16(h[2:])).Sub16(l.id).Sub16(h.Checksum()).Fold())
 	return l
 }
 
@@ -66,19 +66,19 @@ func (s *Splitter) transport(st *packet.Stack) {
 		at = packet.UDPChecksumOffset
 	}
 	field := be.Uint16(h[at:])
+	pseudo := packet.Pseudo(s.pkt[st.Network:], st.Proto, 0)
 	if s.gso.Flags&vnet.NeedsCsum != 0 {
 		// The field holds the pseudo-header's sum, with the length of the whole.
-		t.pseudo = checksum.Partial(field).Sub(checksum.Partial(len(s.pkt) - st.Transport))
-	} else {
-		t.pseudo = packet.Pseudo(s.pkt[st.Network:], st.Proto, 0)
+		pseudo = checksum.Partial(field).Sub(checksum.Partial(len(s.pkt) - st.Transport))
 	}
-	t.sum = t.pseudo + checksum.Sum(h).Sub16(field)
+	sum := pseudo + checksum.Sum(h).Sub16(field)
 	if s.mode == udp {
-		t.sum = t.sum.Sub16(be.Uint16(h[4:]))
-		return
+		sum = sum.Sub16(be.Uint16(h[4:]))
+	} else {
+		t.seq, t.word = be.Uint32(h[4:]), be.Uint16(h[12:])
+		sum = sum.Sub16(be.Uint16(h[4:])).Sub16(be.Uint16(h[6:])).Sub16(t.word)
 	}
-	t.seq, t.word = be.Uint32(h[4:]), be.Uint16(h[12:])
-	t.sum = t.sum.Sub16(be.Uint16(h[4:])).Sub16(be.Uint16(h[6:])).Sub16(t.word)
+	t.pseudo, t.sum = uint32(pseudo.Fold()), uint32(sum.Fold())
 }
 
 // tunnel prepares the header between the outer and the inner stack. Its
@@ -92,32 +92,29 @@ func (s *Splitter) tunnel(l *packet.Layout) Error {
 	if l.Inner.Version == 4 {
 		end = l.Inner.Network
 	}
+	sum := checksum.Sum(s.pkt[l.Transport:end])
 	switch l.Proto {
 	case packet.ProtoUDP:
 		t.base = s.hdrLen - l.Transport
 		h := packet.UDP(s.pkt[l.Transport:])
-		if !s.wantsOuterChecksum(h) {
-			return 0
+		if s.wantsOuterChecksum(h) {
+			t.field = l.Transport + packet.UDPChecksumOffset
+			sum = sum.Sub16(h.Checksum()).Sub16(be.Uint16(h[4:])) + packet.Pseudo(s.pkt[l.Network:], packet.ProtoUDP, 0)
 		}
-		t.field = l.Transport + packet.UDPChecksumOffset
-		t.sum = checksum.Sum(s.pkt[l.Transport:end]).Sub16(h.Checksum()).Sub16(be.Uint16(h[4:]))
-		t.sum += packet.Pseudo(s.pkt[l.Network:], packet.ProtoUDP, 0)
 	case packet.ProtoGRE:
 		h := packet.GREHeader(s.pkt[l.Transport:])
 		if h.HasSequence() {
 			return ErrTunnel
 		}
-		if !h.HasChecksum() {
-			return 0
+		if h.HasChecksum() {
+			t.field = l.Transport + 4
+			sum = sum.Sub16(h.Checksum())
 		}
-		t.field = l.Transport + 4
-		t.sum = checksum.Sum(s.pkt[l.Transport:end]).Sub16(h.Checksum())
-	default:
-		return 0
 	}
 	if l.Inner.Version == 6 {
-		t.sum = t.sum.Sub16(be.Uint16(s.pkt[l.Inner.Network+4:]))
+		sum = sum.Sub16(be.Uint16(s.pkt[l.Inner.Network+4:]))
 	}
+	t.sum = uint32(sum.Fold())
 	return 0
 }
 

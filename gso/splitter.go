@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 
 	"github.com/offlab/offlab/packet"
-	"github.com/offlab/offlab/packet/checksum"
 	"github.com/offlab/offlab/vnet"
 )
 
@@ -48,10 +47,10 @@ type Splitter struct {
 
 // level is an IP header of the frames.
 type level struct {
-	at   int              // its offset in a frame
-	v6   bool             //
-	base int              // its length field in a segment without payload
-	sum  checksum.Partial // IPv4: all but length, ID and checksum
+	at   int    // its offset in a frame
+	v6   bool   //
+	base int    // its length field in a segment without payload
+	sum  uint32 // IPv4: all but length, ID and checksum
 	id   uint16
 	step uint16 // what the ID grows by: 0 or 1
 }
@@ -61,9 +60,9 @@ type transport struct {
 	at     int
 	len    int
 	seq    uint32
-	word   uint16           // TCP: data offset, reserved bits, flags
-	pseudo checksum.Partial // pseudo-header without the length
-	sum    checksum.Partial // pseudo, and the header without length, seq, word and checksum
+	word   uint16 // TCP: data offset, reserved bits, flags
+	pseudo uint32 // pseudo-header without the length
+	sum    uint32 // pseudo, and the header without length, seq, word and checksum
 }
 
 // tunnel is what lies between the outer and the inner IP header.
@@ -74,7 +73,15 @@ type tunnel struct {
 	// sum is what the checksum covers and no segment changes, the outer
 	// pseudo-header without its length included. The inner IPv4 header adds
 	// nothing, since a header with a valid checksum sums to zero.
-	sum checksum.Partial
+	sum uint32
+}
+
+// fold brings a sum of a few 16-bit values to 16 bits. The sums of a Splitter
+// are folded once, in Reset, so that those of each frame stay small and this
+// is all that is left to do.
+func fold(s uint32) uint16 {
+	s = s>>16 + s&0xffff
+	return uint16(s + s>>16)
 }
 
 // Reset prepares the super-packet pkt, described by h. With an error the
