@@ -36,47 +36,87 @@ type Frame struct {
 // writer has SCHED_FIFO: the kernel thread cannot run before the burst is
 // complete, so a burst is one poll and the result does not depend on timing.
 type Coalescer struct {
-	tap, sock, ether int
-	kthread          int
-	buf              []byte
+	tap, out, ether int
+	format          vnet.Format // of what is read; size 0 is no header
+	kthread         int
+	buf             []byte
 }
 
-// NewCoalescer makes the devices. It must run inside WithThread.
+// NewCoalescer reads what comes out through a packet socket: every frame as it
+// is, with a header that knows of no tunnel. It must run inside WithThread.
 func NewCoalescer() (*Coalescer, error) {
-	name := "gro" + strconv.Itoa(os.Getpid()%10000)
-	c := &Coalescer{tap: -1, sock: -1, ether: -1, buf: make([]byte, 1<<17)}
-	var err error
-	if c.tap, err = OpenTAP(name, TAPOptions{NAPI: true}); err != nil {
-		return nil, err
-	}
-	steps := [][]string{
-		{"ip", "link", "set", name, "mtu", "9500", "up"},
-		{"ethtool", "-K", name, "gro", "on", "rx-udp-gro-forwarding", "on"},
-		// Local tunnels: without a socket on its port VXLAN is plain UDP.
-		{"ip", "link", "add", "vx0", "type", "vxlan", "dstport", "4789", "external"},
-		{"ip", "link", "set", "vx0", "up"},
-	}
-	for _, s := range steps {
-		if err := Run(s...); err != nil {
-			return c, err
-		}
+	c, name, err := newCoalescer()
+	if err != nil {
+		return c, err
 	}
 	// A packet socket bound to the type of the unknown frames: else the one
 	// for all types would be their last handler, which gets them late.
 	if c.ether, err = PacketSocket(name, 0x88b5); err != nil {
 		return c, err
 	}
-	if c.sock, err = PacketSocket(name, unix.ETH_P_ALL); err != nil {
+	c.format = vnet.Legacy
+	c.out, err = PacketSocket(name, unix.ETH_P_ALL)
+	return c, err
+}
+
+// NewForwarder redirects what comes out to another TAP. With offloads that
+// takes super-packets behind a header of 24 bytes, which describes a tunnel;
+// what virtio_net_hdr cannot describe, and without offloads everything, the
+// kernel segments on the way. It must run inside WithThread.
+func NewForwarder(offloads bool) (*Coalescer, error) {
+	c, name, err := newCoalescer()
+	if err != nil {
 		return c, err
 	}
-	tv := unix.Timeval{Usec: 300000}
-	if err := unix.SetsockoptTimeval(c.sock, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &tv); err != nil {
-		return c, os.NewSyscallError("setsockopt", err)
+	o := TAPOptions{}
+	if offloads {
+		o = TAPOptions{VnetSize: vnet.Tunnel.Size, Offloads: unix.TUN_F_CSUM | unix.TUN_F_TSO4 | unix.TUN_F_TSO6 |
+			unix.TUN_F_TSO_ECN | unix.TUN_F_USO4 | unix.TUN_F_USO6 | tunUDPTunnelGSO | tunUDPTunnelCsum}
+		c.format = vnet.Tunnel
+	}
+	to := "to" + name
+	if c.out, err = OpenTAP(to, o); err != nil {
+		return c, err
+	}
+	for _, s := range [][]string{
+		{"ip", "link", "set", to, "mtu", "9500", "txqueuelen", "4000", "up"},
+		{"tc", "qdisc", "add", "dev", name, "clsact"},
+		{"tc", "filter", "add", "dev", name, "ingress", "protocol", "all", "u32", "match", "u32", "0", "0", "action", "mirred", "egress", "redirect", "dev", to},
+	} {
+		if err := Run(s...); err != nil {
+			return c, err
+		}
+	}
+	return c, nil
+}
+
+// TUN_F_UDP_TUNNEL_GSO and _CSUM, since Linux 6.17; x/sys has no names yet.
+const (
+	tunUDPTunnelGSO  = 0x080
+	tunUDPTunnelCsum = 0x100
+)
+
+func newCoalescer() (c *Coalescer, name string, err error) {
+	name = "gro" + strconv.Itoa(os.Getpid()%10000)
+	c = &Coalescer{tap: -1, out: -1, ether: -1, buf: make([]byte, 1<<17)}
+	if c.tap, err = OpenTAP(name, TAPOptions{NAPI: true}); err != nil {
+		return c, name, err
+	}
+	for _, s := range [][]string{
+		{"ip", "link", "set", name, "mtu", "9500", "up"},
+		{"ethtool", "-K", name, "gro", "on", "rx-udp-gro-forwarding", "on"},
+		// Local tunnels: without a socket on its port VXLAN is plain UDP.
+		{"ip", "link", "add", "vx0", "type", "vxlan", "dstport", "4789", "external"},
+		{"ip", "link", "set", "vx0", "up"},
+	} {
+		if err := Run(s...); err != nil {
+			return c, name, err
+		}
 	}
 	if err := os.WriteFile("/sys/class/net/"+name+"/threaded", []byte("1"), 0); err != nil {
-		return c, err
+		return c, name, err
 	}
-	return c, c.pin(name)
+	return c, name, c.pin(name)
 }
 
 // pin puts this thread and the NAPI thread of the device on one CPU.
@@ -110,7 +150,7 @@ func (c *Coalescer) pin(name string) error {
 
 // Close removes the devices.
 func (c *Coalescer) Close() {
-	for _, fd := range []int{c.tap, c.sock, c.ether} {
+	for _, fd := range []int{c.tap, c.out, c.ether} {
 		if fd >= 0 {
 			unix.Close(fd) //nolint:errcheck // a descriptor of this process
 		}
@@ -142,22 +182,43 @@ func (c *Coalescer) Burst(frames [][]byte, segments func(Frame) int) ([]Frame, e
 	}
 	var out []Frame
 	for n := 0; n < len(frames); {
-		k, err := unix.Read(c.sock, c.buf)
-		if errors.Is(err, unix.EINTR) {
-			continue
-		}
+		f, err := c.read()
 		if err != nil {
 			return out, fmt.Errorf("kernelref: %d of %d segments came back: %w", n, len(frames), err)
 		}
-		h, err := vnet.Legacy.Get(c.buf)
-		if err != nil {
-			return out, err
-		}
-		f := Frame{append([]byte{}, c.buf[vnet.Legacy.Size:k]...), h}
 		n += segments(f)
 		out = append(out, f)
 	}
 	return out, nil
+}
+
+// read returns the next frame, waiting at most 300 ms for it.
+func (c *Coalescer) read() (f Frame, err error) {
+	for {
+		p := []unix.PollFd{{Fd: int32(c.out), Events: unix.POLLIN}}
+		n, err := unix.Poll(p, 300)
+		if errors.Is(err, unix.EINTR) {
+			continue
+		}
+		if err != nil {
+			return f, os.NewSyscallError("poll", err)
+		}
+		if n == 0 {
+			return f, os.ErrDeadlineExceeded
+		}
+		break
+	}
+	k, err := unix.Read(c.out, c.buf)
+	if err != nil {
+		return f, os.NewSyscallError("read", err)
+	}
+	if c.format.Size > 0 {
+		if f.Header, err = c.format.Get(c.buf[:k]); err != nil {
+			return f, err
+		}
+	}
+	f.Data = append([]byte{}, c.buf[c.format.Size:k]...)
+	return f, nil
 }
 
 // WithThread runs f on an operating system thread of its own in a new network
