@@ -35,6 +35,12 @@ type traffic struct {
 // measure runs the pairs of a row: offlab first in even pairs, second in odd.
 func measure(ctx context.Context, b *bed, c config, r row, idle float64) (pairs [][2]slot, err error) {
 	tools := [2]func(context.Context, *bed, config, row) (traffic, error){runOfflab, runIperf}
+	if c.against != "" {
+		tools[1] = func(ctx context.Context, b *bed, c config, r row) (traffic, error) {
+			c.spec = c.against
+			return runOfflab(ctx, b, c, r)
+		}
+	}
 	for n := range c.pairs {
 		var pair [2]slot
 		for k := range 2 {
@@ -126,14 +132,17 @@ func runOfflab(ctx context.Context, b *bed, c config, r row) (t traffic, err err
 	defer cancel() // ends the children when something fails
 	spec := load.Spec{
 		Load: "bulk", Family: 4, Streams: r.streams, Verify: r.verify,
-		Token: load.NewToken(), Congestion: c.congestion, LowWater: c.lowWater,
+		Token: load.NewToken(), Congestion: c.congestion,
+	}
+	if err := json.Unmarshal([]byte(c.spec), &spec); err != nil {
+		return t, fmt.Errorf("-spec: %w", err)
 	}
 	var addr netip.AddrPort
-	rcv, err := startEnd(ctx, b, "receive", childSpec{spec, netip.AddrPortFrom(receiverIP(), 0), c.cpu(1)}, &addr)
+	rcv, err := startEnd(ctx, b, "receive", childSpec{spec, netip.AddrPortFrom(receiverIP(), 0), c.cpu(1), c.nice}, &addr)
 	if err != nil {
 		return t, err
 	}
-	snd, err := startEnd(ctx, b, "send", childSpec{spec, addr, c.cpu(0)}, &addr)
+	snd, err := startEnd(ctx, b, "send", childSpec{spec, addr, c.cpu(0), c.nice}, &addr)
 	if err != nil {
 		return t, err
 	}
@@ -177,7 +186,7 @@ func startEnd(ctx context.Context, b *bed, role string, c childSpec, addr *netip
 	if role == "send" {
 		ns = b.sender
 	}
-	p, err := startProc(b.command(ctx, ns, self, childArg, role, string(arg)))
+	p, err := startProc(b.command(ctx, ns, "nice", "-n", strconv.Itoa(c.Nice), self, childArg, role, string(arg)))
 	if err != nil {
 		return nil, err
 	}
@@ -252,6 +261,7 @@ func (c config) cpu(n int) int {
 
 // pinned returns a command line that runs on one CPU.
 func (c config) pinned(n int, args ...string) []string {
+	args = append([]string{"nice", "-n", strconv.Itoa(c.nice)}, args...)
 	if !c.pin {
 		return args
 	}
