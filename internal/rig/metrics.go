@@ -50,15 +50,41 @@ func (r *Rig) fill(slot *study.Slot, s runner.Spec, a, b both) {
 	slot.Evidence[roles[0]+".load.rtt_s"] = sent.Info.RTT.Seconds()
 	slot.Evidence[roles[0]+".load.snd_mss"] = float64(sent.Info.SndMSS)
 
-	busy := r.busy(roles, ws)
 	slot.Metrics[study.Goodput] = got.BitsPerSecond()
 	slot.Metrics[study.Retransmits] = float64(sent.Info.Retrans)
-	if busy > 0 && got.Bytes > 0 {
-		slot.Metrics[study.CPUPerByte] = busy * 1e9 / float64(got.Bytes)
-		if sent.Info.DataSegsOut > 0 {
-			slot.Metrics[study.CPUPerPacket] = busy * 1e9 / float64(sent.Info.DataSegsOut)
+	r.cost(slot, roles, ws, float64(got.Bytes), float64(sent.Info.DataSegsOut))
+}
+
+// cost adds the CPU time that the load took, idle work taken off, for each byte
+// and each data segment: of both hosts together, and of each where they are two
+// machines. A load too small to be told from the idle work has no figure.
+func (r *Rig) cost(slot *study.Slot, roles [2]string, ws [2]probe.Window, bytes, packets float64) {
+	busy := [2]float64{r.busy(roles[0], ws[0]), r.busy(roles[1], ws[1])}
+	total := busy[0] + busy[1]
+	if r.lab.Shared {
+		total = busy[0] // /proc/stat is that of the machine
+	}
+	figures := map[string][2]float64{
+		study.CPUPerByte: {total, bytes}, study.CPUPerPacket: {total, packets},
+	}
+	if !r.lab.Shared {
+		figures[study.CPUSender] = [2]float64{busy[0], bytes}
+		figures[study.CPUReceiver] = [2]float64{busy[1], bytes}
+	}
+	for name, f := range figures {
+		if f[0] > 0 && f[1] > 0 {
+			slot.Metrics[name] = f[0] * 1e9 / f[1]
 		}
 	}
+}
+
+// busy returns the CPU seconds that a host worked beyond its idle work.
+func (r *Rig) busy(role string, w probe.Window) float64 {
+	idle := r.idle[0]
+	if role == "peer" {
+		idle = r.idle[1]
+	}
+	return w.CPU.Busy() - idle*w.Elapsed.Seconds()
 }
 
 func (r *Rig) cpus(role string) int {
@@ -66,24 +92,6 @@ func (r *Rig) cpus(role string) int {
 		return r.lab.Device.Info.CPUs
 	}
 	return r.lab.Peer.Info.CPUs
-}
-
-// busy returns the CPU seconds that the load cost, idle work taken off: of both
-// hosts, or once where they are one machine.
-func (r *Rig) busy(roles [2]string, ws [2]probe.Window) float64 {
-	total := 0.0
-	for i, w := range ws {
-		idle := r.idle[0]
-		if roles[i] == "peer" {
-			idle = r.idle[1]
-		}
-		own := w.CPU.Busy() - idle*w.Elapsed.Seconds()
-		if r.lab.Shared {
-			return own
-		}
-		total += own
-	}
-	return total
 }
 
 // evidence notes the counters that rose.

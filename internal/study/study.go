@@ -299,6 +299,8 @@ const (
 	Goodput      = "goodput"
 	CPUPerByte   = "cpu_ns_per_byte"
 	CPUPerPacket = "cpu_ns_per_packet"
+	CPUSender    = "cpu_sender_ns_per_byte"   // where the ends are two machines
+	CPUReceiver  = "cpu_receiver_ns_per_byte" // likewise
 	Retransmits  = "retransmits"
 )
 
@@ -316,6 +318,8 @@ type MetricInfo struct {
 var Metrics = []MetricInfo{
 	{Name: Goodput, Unit: "bit/s", Title: "goodput", ROPE: 0.02},
 	{Name: CPUPerByte, Unit: "ns/B", Title: "CPU per byte", LowerIsBetter: true, ROPE: 0.05},
+	{Name: CPUSender, Unit: "ns/B", Title: "CPU/byte, sender", LowerIsBetter: true, ROPE: 0.05},
+	{Name: CPUReceiver, Unit: "ns/B", Title: "CPU/byte, receiver", LowerIsBetter: true, ROPE: 0.05},
 	{Name: CPUPerPacket, Unit: "ns", Title: "CPU per packet", LowerIsBetter: true, ROPE: 0.05},
 	{Name: Retransmits, Unit: "1", Title: "retransmits", LowerIsBetter: true, Count: true},
 }
