@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"os"
 	"os/exec"
 	"slices"
 	"strings"
@@ -148,6 +149,21 @@ func TestPackageDocs(t *testing.T) {
 	for rel, p := range load(t) {
 		if p.Doc == "" && len(p.GoFiles) > 0 {
 			t.Errorf("%s has no package comment", rel)
+		}
+	}
+}
+
+// TestArchitectureDocument checks that ARCHITECTURE.md names every package.
+func TestArchitectureDocument(t *testing.T) {
+	text, err := os.ReadFile("ARCHITECTURE.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range layers {
+		for _, p := range l.pkgs {
+			if !strings.Contains(string(text), "| "+l.name+" | `"+p+"` |") {
+				t.Errorf("ARCHITECTURE.md does not list %s in layer %s", p, l.name)
+			}
 		}
 	}
 }
