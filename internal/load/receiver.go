@@ -247,13 +247,11 @@ func (a *acceptor) listen(id int, g *guest) error {
 	return a.letIn(id, g, h.stream)
 }
 
+// letIn makes a guest a stream, and only then says so: when the sender knows
+// that its streams stand, a snapshot here shows them.
 func (a *acceptor) letIn(id int, g *guest, stream int) error {
 	if err := a.poller.Remove(g.fd); err != nil {
 		return err
-	}
-	if n, e := g.fd.Send(magic[:]); e != 0 || n != len(magic) {
-		a.turnAway(id, e)
-		return nil
 	}
 	if err := g.fd.SetLowWater(a.spec.LowWater); err != nil {
 		return err
@@ -261,7 +259,11 @@ func (a *acceptor) letIn(id int, g *guest, stream int) error {
 	delete(a.guests, id)
 	a.eng.streams[stream].sock.Store(int64(g.fd))
 	a.have++
-	return a.eng.add(stream)
+	if err := a.eng.add(stream); err != nil {
+		return err
+	}
+	_, _ = g.fd.Send(magic[:]) // if it fails the worker finds the stream dead
+	return nil
 }
 
 // turnAway closes the connection of a guest; the descriptor leaves the poller

@@ -22,7 +22,6 @@ type childSpec struct {
 	Spec load.Spec      `json:"spec"`
 	Addr netip.AddrPort `json:"addr"` // where to listen, or to dial
 	CPU  int            `json:"cpu"`  // -1: anywhere
-	Nice int            `json:"-"`    // of the process, set by whoever starts it
 }
 
 type end interface {

@@ -58,7 +58,6 @@ type config struct {
 	slot       time.Duration
 	congestion string
 	pin        bool
-	nice       int
 	only       string
 	spec       string // fields of load.Spec, as JSON
 	against    string // the same for a second offlab in the place of iperf3
@@ -87,7 +86,6 @@ func run(ctx context.Context, args []string, out io.Writer) (good bool, err erro
 	fs.DurationVar(&c.slot, "slot", 2*time.Second, "time of one slot")
 	fs.StringVar(&c.congestion, "congestion", "cubic", "congestion control of both")
 	fs.BoolVar(&c.pin, "pin", runtime.NumCPU() > 1, "give the sender CPU 0 and the receiver CPU 1")
-	fs.IntVar(&c.nice, "nice", -10, "niceness of both: other work on the machine meets them less")
 	fs.StringVar(&c.spec, "spec", "{}", "fields of load.Spec to set, as `JSON`")
 	fs.StringVar(&c.against, "against", "", "compare with offlab and these fields (`JSON`) in the place of iperf3")
 	fs.StringVar(&c.only, "only", "", "only the rows whose name contains this")
@@ -139,12 +137,18 @@ func heading(ctx context.Context, out io.Writer, c config, idle float64) error {
 	fmt.Fprintf(out, "offlab against %s, veth, Linux %s, %s, %d CPUs\n", version, about.Kernel, about.Model, about.CPUs)
 	fmt.Fprintf(out, "%d pairs of %v slots, ABBA, %s, pinned: %v, idle host: %.1f %% of a CPU\n",
 		c.pairs, c.slot, c.congestion, c.pin, idle*100)
+	if idle > busy {
+		fmt.Fprintln(out, "warning: other work runs on this host; what it costs is in the host CPU figures")
+	}
 	if c.against != "" {
 		fmt.Fprintf(out, "no iperf3: its column is offlab with %s, the other has %s\n", c.against, c.spec)
 	}
 	fmt.Fprintln(out, "offlab sends with plain writes of 64 KiB (no sendfile, no MSG_ZEROCOPY)")
 	return nil
 }
+
+// busy is the share of a CPU above which a host is not idle.
+const busy = 0.1
 
 // idleShare returns the CPUs that the host is busy with while nothing is
 // measured: the least of some tries, since other work that happens to run then

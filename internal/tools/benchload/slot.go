@@ -138,11 +138,11 @@ func runOfflab(ctx context.Context, b *bed, c config, r row) (t traffic, err err
 		return t, fmt.Errorf("-spec: %w", err)
 	}
 	var addr netip.AddrPort
-	rcv, err := startEnd(ctx, b, "receive", childSpec{spec, netip.AddrPortFrom(receiverIP(), 0), c.cpu(1), c.nice}, &addr)
+	rcv, err := startEnd(ctx, b, "receive", childSpec{spec, netip.AddrPortFrom(receiverIP(), 0), c.cpu(1)}, &addr)
 	if err != nil {
 		return t, err
 	}
-	snd, err := startEnd(ctx, b, "send", childSpec{spec, addr, c.cpu(0), c.nice}, &addr)
+	snd, err := startEnd(ctx, b, "send", childSpec{spec, addr, c.cpu(0)}, &addr)
 	if err != nil {
 		return t, err
 	}
@@ -186,7 +186,7 @@ func startEnd(ctx context.Context, b *bed, role string, c childSpec, addr *netip
 	if role == "send" {
 		ns = b.sender
 	}
-	p, err := startProc(b.command(ctx, ns, "nice", "-n", strconv.Itoa(c.Nice), self, childArg, role, string(arg)))
+	p, err := startProc(b.command(ctx, ns, self, childArg, role, string(arg)))
 	if err != nil {
 		return nil, err
 	}
@@ -261,7 +261,6 @@ func (c config) cpu(n int) int {
 
 // pinned returns a command line that runs on one CPU.
 func (c config) pinned(n int, args ...string) []string {
-	args = append([]string{"nice", "-n", strconv.Itoa(c.nice)}, args...)
 	if !c.pin {
 		return args
 	}
