@@ -11,7 +11,7 @@ LDFLAGS := -s -w -X github.com/offlab/offlab/internal/cli.version=$(VERSION)
 
 export CGO_ENABLED := 0
 
-.PHONY: help build run deps lint test check clean push-binaries
+.PHONY: help build agents run deps lint test check clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F':.*## ' '{printf "  %-18s %s\n", $$1, $$2}'
@@ -19,6 +19,11 @@ help: ## list the targets
 build: ## build bin/offlab, one static binary
 	@mkdir -p bin
 	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/offlab
+
+agents: ## build offlab for other machines beside bin/offlab, where run --push finds it
+	@for a in arm64 arm riscv64 mipsle; do \
+		echo "bin/offlab-linux-$$a"; \
+		GOARCH=$$a $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/offlab-linux-$$a ./cmd/offlab; done
 
 run: build ## run the main job on the built-in lab: a verdict in under a minute
 	@$(BIN) run --budget 50s || { s=$$?; [ $$s -eq 1 ] && exit 0; exit $$s; }

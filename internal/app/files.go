@@ -13,6 +13,7 @@ import (
 
 	"github.com/offlab/offlab/internal/agent"
 	"github.com/offlab/offlab/internal/study"
+	"github.com/offlab/offlab/internal/sys/proc"
 )
 
 // StateDir returns the directory for state files and studies, and makes it: the
@@ -89,7 +90,7 @@ func Create(path, state string, now time.Time, label string) (*Output, error) {
 		return nil, &agent.Error{Kind: agent.KindUsage, Text: fmt.Sprintf("cannot write %s: %v", o.journal, err)}
 	}
 	o.file, o.Writer = f, study.NewWriter(f)
-	return o, nil
+	return o, proc.LockOpen(f)
 }
 
 // CanWrite tries to open the file for writing and leaves it as it was.
@@ -227,6 +228,9 @@ func Reopen(path, state string) (*Output, *study.Study, error) {
 	f, err := os.OpenFile(at, os.O_WRONLY, 0)
 	if err != nil {
 		return nil, nil, err
+	}
+	if err := proc.LockOpen(f); err != nil {
+		return nil, nil, errors.Join(&agent.Error{Kind: agent.KindBusy, Text: fmt.Sprintf("the study of %s still runs (%v)", at, err)}, f.Close())
 	}
 	if cut != nil {
 		if err := f.Truncate(cut.Offset); err != nil {

@@ -89,6 +89,16 @@ func Unlock(f *os.File) error {
 	return errors.Join(err, f.Close())
 }
 
+// LockOpen locks an open file for as long as it is open. It does not wait: a
+// file that another process has locked fails with a *HeldError.
+func LockOpen(f *os.File) error {
+	err := flock(f)
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		return &HeldError{Path: f.Name()}
+	}
+	return err
+}
+
 func flock(f *os.File) error {
 	for {
 		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
