@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/offlab/offlab/internal/study"
+	"github.com/offlab/offlab/internal/unit"
 )
 
 // A pace is how a budget is spent.
@@ -52,6 +53,6 @@ func tooShort(p *study.Plan, pc pace, overhead float64) string {
 	if p.BudgetS >= want || pc.Blocks >= needBlocks+int(math.Ceil(math.Log2(float64(len(p.Contrast))))) {
 		return ""
 	}
-	return fmt.Sprintf("%d arms in %d cells: %.0f s hold %d blocks, too few to decide; --budget %.0fs could decide a large effect",
-		len(p.Arms), len(p.Cells), p.BudgetS, max(0, pc.Blocks), want)
+	return fmt.Sprintf("%.0f s hold %s of %d slots, too few to decide; --budget %.0fs could decide a large effect",
+		p.BudgetS, unit.Plural(int64(max(0, pc.Blocks)), "block"), p.SlotsPerBlock(), want)
 }
