@@ -1,6 +1,7 @@
 package study
 
 import (
+	"math"
 	"slices"
 	"time"
 )
@@ -277,6 +278,36 @@ type Metric struct {
 	Warnings   []string `json:"warnings,omitempty"`
 }
 
+// What an interval must not exceed to be of use, as ratios of its ends.
+const (
+	uselessSpan   = 100 // of an interval that holds "no change"
+	uselessFactor = 100 // of an end to the baseline
+	uselessSpread = 10  // and to the effect
+)
+
+// Useful returns the ends of the interval that tell a reader something, nil for
+// one that does not. The interval of the first blocks may be
+// [-100 %, +85,650,662 %], and that of a decided effect may be open at one side.
+func (m Metric) Useful() (low, high *float64) {
+	at := func(end *float64, unbounded float64) float64 {
+		if end == nil {
+			return unbounded
+		}
+		return 1 + *end
+	}
+	lo, hi, effect := at(m.Low, 0), at(m.High, math.Inf(1)), 1+m.Effect
+	if lo <= 1 && hi >= 1 && !(hi < uselessSpan*lo) {
+		return nil, nil
+	}
+	if m.Low != nil && (uselessFactor*lo > 1 || uselessSpread*lo > effect) {
+		low = m.Low
+	}
+	if m.High != nil && (hi < uselessFactor || hi < uselessSpread*effect) {
+		high = m.High
+	}
+	return low, high
+}
+
 // Advice is what to do.
 type Advice struct {
 	Action     string `json:"action"` // keep-on, turn-off, turn-on, set, leave
@@ -314,10 +345,12 @@ type MetricInfo struct {
 
 // Metrics lists the metrics that verdicts are given for, in the order of
 // reports. The regions are those of the verdict rule: 2 % for goodput, 5 % for
-// CPU.
+// CPU. A metric that no slot has is in no verdict.
 var Metrics = []MetricInfo{
 	{Name: Goodput, Unit: "bit/s", Title: "goodput", ROPE: 0.02},
 	{Name: CPUPerByte, Unit: "ns/B", Title: "CPU per byte", LowerIsBetter: true, ROPE: 0.05},
+	{Name: CPUSender, Unit: "ns/B", Title: "CPU/byte, sender", LowerIsBetter: true, ROPE: 0.05},
+	{Name: CPUReceiver, Unit: "ns/B", Title: "CPU/byte, receiver", LowerIsBetter: true, ROPE: 0.05},
 	{Name: CPUSender, Unit: "ns/B", Title: "CPU/byte, sender", LowerIsBetter: true, ROPE: 0.05},
 	{Name: CPUReceiver, Unit: "ns/B", Title: "CPU/byte, receiver", LowerIsBetter: true, ROPE: 0.05},
 	{Name: CPUPerPacket, Unit: "ns", Title: "CPU per packet", LowerIsBetter: true, ROPE: 0.05},
