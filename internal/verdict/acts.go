@@ -83,82 +83,9 @@ func stays(k study.Moved) string {
 	return fmt.Sprintf("%s stays %s: %s", k.Knob, firstOf(k.Got, "as it was"), firstOf(k.Reason, "it did not move"))
 }
 
-// A state is what one feature or value is in the two arms.
-type state struct {
-	name, text    string
-	base, treated string
-	own           [2]bool // whether the value is that of an arm that was set: baseline, arm
-}
-
-// set notes the value that a term's arm got, and what it was before, which is
-// what the other arm has unless that was set as well.
-func (st *state) set(of side, was, got string) {
-	values := [2]*string{&st.base, &st.treated}
-	mine, others := 0, 1
-	if of == arm {
-		mine, others = 1, 0
-	}
-	*values[mine], st.own[mine] = got, true
-	if !st.own[others] {
-		*values[others] = was
-	}
-}
-
-// featureProof shows what setting the arms up did to the device: one proof for
-// each part of the knob, and one for each thing that was dragged along.
-func (w *view) featureProof() []study.Proof {
-	var states []*state
-	find := func(name, text string) *state {
-		for _, st := range states {
-			if st.name == name {
-				return st
-			}
-		}
-		states = append(states, &state{name: name, text: text})
-		return states[len(states)-1]
-	}
-	for _, t := range w.terms {
-		for _, c := range w.s.Checks {
-			if c.Arm != t.Arm {
-				continue
-			}
-			for _, k := range c.Knobs {
-				if w.concerns(k) {
-					find(k.Knob, movedText(k)).set(sideOf(t.Weight), k.Was, k.Got)
-				}
-			}
-			for _, d := range c.Dragged {
-				find(d.Name, d.Name+" is dragged along").set(sideOf(t.Weight), d.From, d.To)
-			}
-		}
-	}
-	var proof []study.Proof
-	for _, st := range states {
-		proof = append(proof, study.Proof{
-			Layer: study.LayerFeatures, Source: w.knobEnd() + ": " + wayOf(w.c.Knob).source,
-			Baseline: st.base, Arm: st.treated, Text: st.text,
-		})
-	}
-	return proof
-}
-
 // concerns reports whether a setting is of the knob that the contrast is about.
 func (w *view) concerns(k study.Moved) bool {
 	return w.c.Interaction || k.Knob == w.c.Knob || isOneOf(k.Knob, partsOf(w.c.Knob))
-}
-
-func movedText(k study.Moved) string {
-	if !k.Moved {
-		return fmt.Sprintf("%s was set to %s and is %s", k.Knob, k.Asked, k.Got)
-	}
-	bits := make([]string, len(k.Bits))
-	for i, b := range k.Bits {
-		bits[i] = fmt.Sprintf("%s %s -> %s", b.Name, b.From, b.To)
-	}
-	if len(bits) == 0 {
-		return k.Knob + " moved"
-	}
-	return k.Knob + " moved: " + strings.Join(bits, ", ")
 }
 
 // unpromised says why a knob without a promise cannot be proved to act.

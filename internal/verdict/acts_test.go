@@ -24,7 +24,7 @@ func TestActs(t *testing.T) {
 		{
 			name: "tso", knob: "tso", cell: tx, off: sent("device", 1), on: sent("device", 39.3),
 			answer: study.Yes, text: "segments per packet handed to the device: 1.0 -> 39.3",
-			proof:  "both arms build packets of 39.0 segments", // which decides nothing
+			proof:  "both arms build 39.0 segments a packet", // which decides nothing
 			source: "device: Tcp.OutSegs (/proc/net/snmp) / link.tx_packets (rtnetlink)",
 		},
 		{
@@ -65,7 +65,7 @@ func TestActs(t *testing.T) {
 		},
 		{
 			name: "gso", knob: "gso", cell: tx, off: sent("device", 1), on: sent("device", 1),
-			answer: study.No, text: "both arms build packets of 39.0 segments: TCP builds super-packets whatever the flag says (since Linux 4.17)",
+			answer: study.No, text: "both arms build 39.0 segments a packet: TCP builds super-packets whatever the flag says (since Linux 4.17)",
 			proof: "both arms hand 1.0 segments a packet to the device",
 		},
 		{
@@ -79,7 +79,7 @@ func TestActs(t *testing.T) {
 		{
 			name: "gro", knob: "gro", cell: rx, off: received("device", "Ip", 1, 1), on: received("device", "Ip", 38, 1),
 			answer: study.Yes, text: "segments per packet that reaches IP: 1.0 -> 38.0",
-			proof:  "packets of the device per packet that reaches IP: 1.0 -> 38.0",
+			proof:  "device packets per IP packet: 1.0 -> 38.0",
 			source: "device: IpExt.In*Pkts (/proc/net/netstat) / Ip.InReceives (/proc/net/snmp)",
 		},
 		{
@@ -95,7 +95,7 @@ func TestActs(t *testing.T) {
 		{
 			name: "gro-behind-a-veth", knob: "gro", cell: rx, off: received("device", "Ip", 39.6, 39.6), on: received("device", "Ip", 39.3, 39.3),
 			answer: study.No, text: "both arms deliver 39.3 segments a packet: the packets were already aggregated when they reached the device",
-			proof: "both arms show 1.0 packets of the device for each that reaches IP",
+			proof: "both arms see 1.0 device packets per IP packet",
 		},
 		{
 			name: "gro-of-nothing", knob: "gro", cell: rx, off: received("device", "Ip", 1, 1), on: received("device", "Ip", 1, 1),
@@ -135,12 +135,12 @@ func TestActs(t *testing.T) {
 			}
 			has(t, "proof", strings.Join(texts, "|"), tt.proof)
 			has(t, "source", strings.Join(sources, "|"), tt.source)
-			has(t, "proof", texts[0], "moved")
+			has(t, "proof", texts[0], "off -> on")
 			if v.Acts.Answer == study.No {
 				if v.Right.Answer != "" || v.Worth.Answer != "" || len(v.Worth.Metrics) > 0 || !verdict.Decided(v) {
 					t.Errorf("answers after a no: %+v", v)
 				}
-				has(t, "advice", v.Advice.Text, "no reason to touch it: both arms")
+				has(t, "advice", v.Advice.Text, "no reason to touch it: it does nothing here")
 				equal(t, "action", v.Advice.Action, study.Leave)
 			}
 			for i := range sources {
@@ -224,7 +224,7 @@ func TestActsFixed(t *testing.T) {
 	equal(t, "right", v.Right.Answer, "")
 	equal(t, "worth", v.Worth.Answer, "")
 	equal(t, "action", v.Advice.Action, study.Leave)
-	equal(t, "advice", v.Advice.Text, "no reason to touch it: lro stays off: fixed")
+	equal(t, "advice", v.Advice.Text, "no reason to touch it: it cannot be changed here")
 	equal(t, "Decided", verdict.Decided(v), true)
 }
 
@@ -267,8 +267,8 @@ func TestActsDragged(t *testing.T) {
 	b.Checks[0].Knobs[0].Bits = []study.Change{{Name: "rx-gro", From: "on", To: "off"}}
 	b.Checks[0].Dragged = []study.Change{{Name: "rx-gro-hw", From: "on", To: "off"}}
 	proof := b.only(t).Acts.Proof
-	equal(t, "bits", proof[0].Text, "gro moved: rx-gro on -> off")
-	equal(t, "dragged", proof[1].Text, "rx-gro-hw is dragged along")
+	equal(t, "bits", proof[0].Text, "rx-gro off -> on")
+	equal(t, "dragged", proof[1].Text, "rx-gro-hw off -> on, dragged along")
 	if proof[1].Baseline != "off" || proof[1].Arm != "on" {
 		t.Errorf("dragged %v -> %v, want off -> on: the arm is the present state", proof[1].Baseline, proof[1].Arm)
 	}

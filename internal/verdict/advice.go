@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/offlab/offlab/internal/stats"
 	"github.com/offlab/offlab/internal/study"
 	"github.com/offlab/offlab/internal/unit"
 )
@@ -31,17 +32,22 @@ func (w *view) advice(v study.Verdict, broken side) study.Advice {
 	case v.Worth.Answer == study.Small:
 		return leave("no reason to touch it: the difference is real but small: " + w.because(decides))
 	default:
-		return leave("no reason to touch it: inconclusive" + more(decides))
+		return leave("not decided: " + more(decides))
 	}
 }
 
 func leave(text string) study.Advice { return study.Advice{Action: study.Leave, Text: text} }
 
 func more(m *study.Metric) string {
-	if m == nil || m.MoreBlocks == 0 {
-		return ""
+	switch {
+	case m == nil || m.Blocks == 0:
+		return "nothing was measured in both arms"
+	case m.MoreBlocks == 0:
+		return "how many more blocks it takes cannot be told yet"
+	case m.MoreBlocks >= stats.MaxMoreBlocks:
+		return "no number of blocks within reason would decide"
 	}
-	return " so far, about " + unit.Plural(int64(m.MoreBlocks), "more block") + " would decide"
+	return "about " + unit.Plural(int64(m.MoreBlocks), "more block") + " would decide"
 }
 
 func title(m *study.Metric) string {
@@ -60,7 +66,13 @@ func (w *view) because(m *study.Metric) string {
 	if m == nil {
 		return ""
 	}
-	return fmt.Sprintf("%s %s with %s instead of %s", title(m), unit.Effect(m.Effect, m.Low, m.High), w.c.Arm, w.c.Baseline)
+	return fmt.Sprintf("%s with %s instead of %s", effectText(m), w.c.Arm, w.c.Baseline)
+}
+
+// effectText gives a metric's effect with what is of use of its interval.
+func effectText(m *study.Metric) string {
+	low, high := m.Useful()
+	return title(m) + " " + unit.Effect(m.Effect, low, high)
 }
 
 func (w *view) interactionText(v study.Verdict) string {
@@ -69,11 +81,11 @@ func (w *view) interactionText(v study.Verdict) string {
 	case study.Same:
 		return "the effects multiply as they are: decide on each factor by itself"
 	case study.Better, study.Worse, study.Small:
-		return fmt.Sprintf("together they are %s than the product of their effects, %s %s: decide on the factors together",
+		return fmt.Sprintf("together they are %s than the product of their effects, %s: decide on the factors together",
 			map[string]string{study.Better: "better", study.Worse: "worse", study.Small: "a little different"}[v.Worth.Answer],
-			title(m), unit.Effect(m.Effect, m.Low, m.High))
+			effectText(m))
 	case study.Inconclusive:
-		return "whether the effects multiply is inconclusive" + more(m)
+		return "not decided whether the effects multiply: " + more(m)
 	default:
 		return "decide on each factor by itself"
 	}

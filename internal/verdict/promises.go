@@ -66,8 +66,8 @@ func handed(same finding, sameText string) ratio {
 func built() ratio {
 	return ratio{
 		over: []string{"Tcp.OutSegs"}, under: "{ip}.OutRequests",
-		unit: "segments", means: "per packet that TCP builds",
-		both: "build packets of %s segments",
+		unit: "segments", means: "per packet built",
+		both: "build %s segments a packet",
 	}
 }
 
@@ -140,8 +140,8 @@ var promises = []promise{
 		end:   receiving, atEnd: true,
 		ratios: []ratio{received(aggregatedBefore), shownOnly(ratio{
 			over: []string{"link.rx_packets"}, under: "{ip}.InReceives",
-			unit: "packets of the device", means: "per packet that reaches IP",
-			both: "show %s packets of the device for each that reaches IP",
+			unit: "device packets", means: "per IP packet",
+			both: "see %s device packets per IP packet",
 		})},
 	},
 	{

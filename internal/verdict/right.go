@@ -75,7 +75,7 @@ func (w *view) right() (study.Answer, side) {
 	case !w.s.Plan.Load.Verify:
 		answer, text = study.CannotTell, "payload not checked"
 	default:
-		answer, text = study.Yes, "every byte was compared"
+		answer, text = study.Yes, comparedText(slots)
 	}
 	return study.Answer{Answer: answer, Text: text, Proof: proof}, broken
 }
@@ -164,9 +164,15 @@ func (w *view) payloadProof(slots [2][]*study.Slot) []study.Proof {
 	}
 	return []study.Proof{{
 		Layer: study.LayerPayload, Source: other(w.sender()) + ": the load's receiver, which compares every byte",
-		Baseline: size[0], Arm: size[1],
-		Text: fmt.Sprintf("bytes compared: %s and %s", unit.Value(size[0], "B"), unit.Value(size[1], "B")),
+		Baseline: size[0], Arm: size[1], Text: comparedText(slots),
 	}}
+}
+
+// comparedText says how much was compared. It is also the answer if nothing is
+// wrong.
+func comparedText(slots [2][]*study.Slot) string {
+	return fmt.Sprintf("%s and %s compared byte by byte",
+		unit.Value(bounded(bytesOf(slots[0])), "B"), unit.Value(bounded(bytesOf(slots[1])), "B"))
 }
 
 // bytesOf is the payload that slots delivered, as the load's receiver counted
@@ -312,7 +318,7 @@ func (w *view) retransProof(slots [2][]*study.Slot) []study.Proof {
 		return nil
 	}
 	return []study.Proof{{
-		Layer: study.LayerCounters, Source: w.sender() + ": tcp_info of the load's sockets", Baseline: a, Arm: b,
+		Layer: study.LayerCounters, Source: w.sender() + ": tcp_info", Baseline: a, Arm: b,
 		Text: "retransmits a gigabyte: " + pair(a, b),
 	}}
 }

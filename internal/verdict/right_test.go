@@ -28,7 +28,7 @@ func TestRight(t *testing.T) {
 	}{
 		{
 			name: "clean", off: effect{goodput: 1e9, evidence: clean}, on: effect{goodput: 1.3e9, evidence: clean},
-			answer: study.Yes, text: "every byte was compared", action: study.KeepOn, advice: "keep on: goodput",
+			answer: study.Yes, text: "compared byte by byte", action: study.KeepOn, advice: "keep on: goodput",
 		},
 		{
 			name: "payload", off: effect{goodput: 1e9}, on: effect{goodput: 1.3e9, findings: payload("byte 1448 is 0x00")},
@@ -65,7 +65,7 @@ func TestRight(t *testing.T) {
 		{
 			// A full queue drops some packets to slow TCP down.
 			name: "ordinary-drops", off: effect{goodput: 1e9, evidence: clean}, on: effect{goodput: 1e9, evidence: counter("peer.link.rx_dropped", 100)},
-			answer: study.Yes, text: "every byte",
+			answer: study.Yes, text: "compared byte by byte",
 		},
 		{
 			name: "resets", off: effect{goodput: 1e9, evidence: clean}, on: effect{goodput: 1e9, evidence: counter("peer.Tcp.EstabResets", 1)},
@@ -74,7 +74,7 @@ func TestRight(t *testing.T) {
 		{
 			// The load may end its connections with a reset, in both arms.
 			name: "resets-of-both", off: effect{goodput: 8e9, evidence: counter("peer.Tcp.EstabResets", 1)}, on: effect{goodput: 1e9, evidence: counter("peer.Tcp.EstabResets", 1)},
-			answer: study.Yes, text: "every byte",
+			answer: study.Yes, text: "compared byte by byte",
 		},
 		{
 			// The VLAN case of the stmmac thread, in 10 s each.
@@ -91,16 +91,16 @@ func TestRight(t *testing.T) {
 		},
 		{
 			name: "slow-with-timeouts", off: effect{goodput: 1e9, retransmits: 4, evidence: map[string]float64{"device.TcpExt.TCPTimeouts": 4}}, on: effect{goodput: 8e9},
-			answer: study.Yes, text: "every byte", action: study.KeepOn, advice: "keep on: goodput",
+			answer: study.Yes, text: "compared byte by byte", action: study.KeepOn, advice: "keep on: goodput",
 		},
 		{
 			// 672 and 45 retransmits in a second of veth: slow, not broken.
 			name: "slow", off: effect{goodput: 3.2e9, retransmits: 1344}, on: effect{goodput: 8.5e9, retransmits: 90},
-			answer: study.Yes, text: "every byte", action: study.KeepOn, advice: "keep on: goodput",
+			answer: study.Yes, text: "compared byte by byte", action: study.KeepOn, advice: "keep on: goodput",
 		},
 		{
 			name: "slow-without-loss", off: effect{goodput: 1e9}, on: effect{goodput: 13.4e6},
-			answer: study.Yes, text: "every byte", action: study.TurnOff, advice: "turn off: goodput",
+			answer: study.Yes, text: "compared byte by byte", action: study.TurnOff, advice: "turn off: goodput",
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -137,7 +137,7 @@ func TestRightProof(t *testing.T) {
 		}
 	}
 	for _, want := range []string{
-		"bytes compared: 1.00 GB and 1.30 GB", // counted, and by goodput
+		"1.00 GB and 1.30 GB compared byte by byte", // counted, and by goodput
 		"checksum errors a gigabyte: 0.0 -> 0.0", "drops a gigabyte: 0.0 -> 0.0",
 		"resets a slot: 0.0 -> 0.0", "retransmits a gigabyte: 0.0 -> 6.2",
 	} {

@@ -10,19 +10,23 @@ import (
 // Make returns the verdict of every contrast of the plan, in its order, from
 // what has been measured so far. It does not look at s.Verdicts.
 func Make(s *study.Study) []study.Verdict {
-	ix := index(s)
+	ix, alpha := index(s), alphaOf(s)
+	verdicts := make([]study.Verdict, 0, len(s.Plan.Contrast))
+	for _, c := range s.Plan.Contrast {
+		verdicts = append(verdicts, one(newView(s, ix, c), alpha))
+	}
+	return verdicts
+}
+
+// alphaOf is the alpha of each contrast: they share that of the plan.
+func alphaOf(s *study.Study) float64 {
 	inPlay := 0
 	for _, c := range s.Plan.Contrast {
 		if !hasStuckArm(s, c) {
 			inPlay++
 		}
 	}
-	alpha := stats.Bonferroni(cmp.Or(s.Plan.Alpha, stats.DefaultAlpha), inPlay)
-	verdicts := make([]study.Verdict, 0, len(s.Plan.Contrast))
-	for _, c := range s.Plan.Contrast {
-		verdicts = append(verdicts, one(newView(s, ix, c), alpha))
-	}
-	return verdicts
+	return stats.Bonferroni(cmp.Or(s.Plan.Alpha, stats.DefaultAlpha), inPlay)
 }
 
 func one(w *view, alpha float64) study.Verdict {
@@ -31,8 +35,15 @@ func one(w *view, alpha float64) study.Verdict {
 		Knob: c.Knob, Interaction: c.Interaction, Baseline: c.Baseline, Arm: c.Arm, Cell: c.Cell,
 		Acts: w.acts(),
 	}
-	if v.Acts.Answer == study.No || hasStuckArm(w.s, c) {
-		v.Advice = study.Advice{Action: study.Leave, Text: "no reason to touch it: " + v.Acts.Text}
+	switch {
+	case v.Acts.Answer == study.No && hasStuckArm(w.s, c):
+		v.Advice = leave("no reason to touch it: it cannot be changed here")
+		return v
+	case v.Acts.Answer == study.No:
+		v.Advice = leave("no reason to touch it: it does nothing here")
+		return v
+	case hasStuckArm(w.s, c):
+		v.Advice = leave("not decided: " + v.Acts.Text)
 		return v
 	}
 	var broken side

@@ -56,7 +56,7 @@ func (w *view) compare(info study.MetricInfo, alpha float64) study.Metric {
 		m.Warnings = append(m.Warnings, warning.Text)
 	}
 	if n := len(w.blocks) - len(t.rows); n > 0 {
-		m.Warnings = append(m.Warnings, unit.Plural(int64(n), "block")+" left out: a slot has no "+info.Title)
+		m.Warnings = append(m.Warnings, lacking(n, info))
 	}
 	if n := len(w.voids); n > 0 {
 		m.Warnings = append(m.Warnings, unit.Plural(int64(n), "block")+" dropped, the first since "+w.voids[0])
@@ -65,6 +65,18 @@ func (w *view) compare(info study.MetricInfo, alpha float64) study.Metric {
 		m.Warnings = append(m.Warnings, t.shapes()...)
 	}
 	return m
+}
+
+// lacking warns of blocks that have no figure of a metric. The agents leave a CPU
+// figure out when less was used than while nothing ran.
+func lacking(n int, info study.MetricInfo) string {
+	blocks := unit.Plural(int64(n), "block")
+	switch info.Name {
+	case study.CPUPerByte, study.CPUPerPacket, study.CPUSender, study.CPUReceiver:
+		return blocks + " without a CPU figure: the machine was busy with other work"
+	default:
+		return blocks + " left out: a slot has no " + info.Title
+	}
 }
 
 // count describes a metric that may be 0 and is not tested.

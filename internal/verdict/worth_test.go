@@ -39,7 +39,7 @@ func TestWorth(t *testing.T) {
 		},
 		{
 			name: "inconclusive", off: effect{goodput: 1e9, noise: 0.05}, on: effect{goodput: 1.02e9, noise: 0.05}, blocks: 10,
-			answer: study.Inconclusive, primary: study.Goodput, decided: false, action: study.Leave, text: "inconclusive so far, about ",
+			answer: study.Inconclusive, primary: study.Goodput, decided: false, action: study.Leave, text: "not decided: about ",
 		},
 		{
 			name: "small", off: effect{goodput: 1e9, noise: 0.005}, on: effect{goodput: 1.02e9, noise: 0.005}, blocks: 20,
@@ -55,11 +55,11 @@ func TestWorth(t *testing.T) {
 		},
 		{
 			name: "too-few-blocks", off: effect{goodput: 1e9, cpu: 1}, on: effect{goodput: 2e9, cpu: 1}, blocks: 2,
-			answer: study.Inconclusive, primary: study.Goodput, decided: false, action: study.Leave, text: "inconclusive",
+			answer: study.Inconclusive, primary: study.Goodput, decided: false, action: study.Leave, text: "not decided: about ",
 		},
 		{
 			name: "no-block", blocks: 0,
-			answer: study.Inconclusive, primary: study.Goodput, decided: false, action: study.Leave, text: "inconclusive",
+			answer: study.Inconclusive, primary: study.Goodput, decided: false, action: study.Leave, text: "not decided: nothing was measured",
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
