@@ -47,6 +47,7 @@ var edges = map[string]string{
 	"internal/verdict internal/unit":                     "proofs quote quantities",
 	"internal/report internal/catalog":                   "formats form a catalog",
 	"internal/report internal/study":                     "reports render studies",
+	"internal/report internal/verdict":                   "reports trace how a verdict came about",
 	"internal/report internal/unit":                      "reports scale quantities",
 	"internal/lab internal/host":                         "a lab's ends are hosts",
 	"internal/rig internal/host":                         "a slot asks both hosts",
