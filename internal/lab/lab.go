@@ -104,7 +104,7 @@ func (l *Lab) pin(ctx context.Context) error {
 		}
 		e.Pinned["cpu"] = fmt.Sprint(i)
 	}
-	l.Notes = append(l.Notes, "both ends run on this machine, each pinned to a CPU of its own; CPU figures are of both together")
+	l.Notes = append(l.Notes, "one machine, each end on a CPU of its own: CPU figures are of both")
 	return nil
 }
 

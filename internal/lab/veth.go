@@ -78,9 +78,9 @@ func (l *Lab) veth(ctx context.Context, o Options, wire bool) (err error) {
 			return fmt.Errorf("%s: %w", e.Name, err)
 		}
 	}
-	l.Notes = append(l.Notes, "GRO of the peer is off, as on a fresh veth: with it single packets and super-packets would overtake each other")
+	l.Notes = append(l.Notes, "GRO of the peer is off: on a veth it would reorder packets")
 	if wire {
-		l.Notes = append(l.Notes, "stands in for a wire: TSO and GSO of the peer are off, since its super-packets would cross the veth uncut and leave the receiver nothing to merge (--raw leaves them on)")
+		l.Notes = append(l.Notes, "the peer stands in for a wire: its TSO and GSO are off (--raw: on)")
 	}
 	return nil
 }
