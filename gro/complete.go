@@ -2,7 +2,6 @@ package gro
 
 import (
 	"github.com/offlab/offlab/packet"
-	"github.com/offlab/offlab/packet/checksum"
 	"github.com/offlab/offlab/vnet"
 )
 
@@ -12,8 +11,8 @@ func (e *Engine) complete(f *flow, why Reason) {
 	e.unlink(f)
 	e.done = append(e.done, f)
 	e.counts[why]++
-	e.out = append(e.out, Output{Segments: f.count, Reason: why})
-	o := &e.out[len(e.out)-1]
+	o := e.output()
+	o.Segments, o.Reason = f.count, why
 	switch {
 	case !e.opt.Gather:
 		o.Data = f.buf[:f.size]
@@ -36,6 +35,17 @@ func (e *Engine) complete(f *flow, why Reason) {
 	default:
 		f.rewrite(o, e.opt.Semantics)
 	}
+}
+
+// output returns a cleared one at the end of e.out.
+func (e *Engine) output() *Output {
+	if n := len(e.out); n < cap(e.out) {
+		e.out = e.out[:n+1]
+		e.out[n] = Output{}
+	} else {
+		e.out = append(e.out, Output{})
+	}
+	return &e.out[len(e.out)-1]
 }
 
 // rewrite makes the headers and the virtio_net_hdr of an aggregate.
@@ -112,7 +122,7 @@ func (f *flow) setLength(l3 int) {
 	ip := packet.IPv4(f.buf[l3 : l3+packet.IPv4MinLen])
 	ip.SetTotalLen(n)
 	ip.SetChecksum(0)
-	ip.SetChecksum(checksum.Sum(ip).Checksum())
+	ip.SetChecksum(headerSum(ip).Checksum())
 }
 
 func (f *flow) tunnel() packet.Tunnel { return packet.Tunnel(f.sig >> 52 & 7) }

@@ -130,7 +130,7 @@ func (e *Engine) Push(now time.Duration, pkts ...Packet) []Output {
 		e.expire(now)
 	}
 	for i := range pkts {
-		if pk := &pkts[i]; e.opt.Policy != Linux || !e.fast(pk) {
+		if pk := &pkts[i]; e.opt.Policy != Linux || !e.fast(now, pk) {
 			e.receive(now, pk)
 		}
 	}
@@ -252,10 +252,8 @@ func (e *Engine) join(pk *Packet) []byte {
 // pass delivers a packet as it came.
 func (e *Engine) pass(pk *Packet, r Reason, valid bool) {
 	e.counts[r]++
-	e.out = append(e.out, Output{
-		Data: pk.Data, Payload: pk.Rest, Header: pk.Header, Segments: 1, Reason: r,
-	})
-	o := &e.out[len(e.out)-1]
+	o := e.output()
+	o.Data, o.Payload, o.Header, o.Segments, o.Reason = pk.Data, pk.Rest, pk.Header, 1, r
 	if pk.Header.GSOType != vnet.GSONone {
 		o.Segments = e.segments(pk)
 	}

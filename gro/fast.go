@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"math/bits"
 	"slices"
+	"time"
 
 	"github.com/offlab/offlab/packet"
 	"github.com/offlab/offlab/packet/checksum"
@@ -34,6 +35,7 @@ type words struct {
 }
 
 const (
+	longTCP   = 32                 // header with 12 bytes of options
 	fastMin   = 52                 // bytes from the IP header on that are loaded
 	ip0Mask   = 0xffff00000000ffff // version, header length, TOS; flags and fragment offset
 	ip8Mask   = 0xffffffff0000ffff // TTL, protocol, source
@@ -45,30 +47,40 @@ var le = binary.LittleEndian
 // prepare fills in the words of a flow that holds its first packet b, or says
 // that the fast path is not for it.
 func (f *flow) prepare(e *Engine, b []byte) {
-	w := &f.words
 	n := f.pay - f.l4
-	w.quick = f.l3 == e.l3 && f.l4 == f.l3+packet.IPv4MinLen && f.o4 == 0 && f.proto() == packet.ProtoTCP &&
-		(n == packet.TCPMinLen || n == 32) && !f.parts && f.in.GSOType == vnet.GSONone && f.in.Flags&vnet.NeedsCsum == 0 &&
+	f.words.quick = f.l3 == e.l3 && f.l4 == f.l3+packet.IPv4MinLen && f.o4 == 0 && f.proto() == packet.ProtoTCP &&
+		(n == packet.TCPMinLen || n == longTCP) && !f.parts && f.in.GSOType == vnet.GSONone && f.in.Flags&vnet.NeedsCsum == 0 &&
 		b[f.l4+13]&packet.CWR == 0 && e.opt.Policy == Linux && len(b)-f.l3 >= fastMin
-	if !w.quick {
-		return
+	if f.words.quick {
+		f.words.fill(b, e.l3, n == longTCP)
 	}
-	p := b[f.l3 : f.l3+fastMin]
+}
+
+// fill sets the words to those of b.
+func (w *words) fill(b []byte, l3 int, long bool) {
+	p := b[l3 : l3+fastMin]
 	w.ip0, w.ip8, w.ip16 = le.Uint64(p), le.Uint64(p[8:]), le.Uint64(p[16:])
 	w.ack = le.Uint32(p[28:])
 	w.tcp12 = le.Uint64(p[32:])
-	w.long = n == 32
+	w.long, w.quick = long, true
 	w.opt0, w.opt8 = 0, 0
-	if w.long {
+	if long {
 		w.opt0, w.opt8 = le.Uint64(p[40:]), le.Uint32(p[48:])
 	}
-	if e.link {
+	if l3 != 0 {
 		w.eth0, w.eth6 = le.Uint64(b), le.Uint64(b[6:])
 	}
 	w.ipSum = mod16(w.ip0>>16&0xffff + w.ip0>>32&0xffff + w.ip8>>16&0xffff)
 	w.nextID = bits.ReverseBytes16(uint16(w.ip0 >> 32))
 	w.tcpSum = w.ip8>>32 + w.ip16>>32 + w.ip16&0xffffffff + packet.ProtoTCP<<8 +
 		uint64(w.ack) + w.tcp12&tcp12Mask + w.opt0>>32 + w.opt0&0xffffffff + uint64(w.opt8)
+}
+
+// headSum is the sum of the pseudo-header and the TCP header of a packet of the
+// flow, n bytes long from the TCP header on.
+func (w *words) headSum(seq uint32, tcp12 uint64, n int) checksum.Partial {
+	s := w.tcpSum + uint64(seq) + tcp12&(endFlags<<8) + tcp12>>32&0xffff + tcp12>>48 + uint64(bits.ReverseBytes16(uint16(n)))
+	return checksum.Partial(bits.ReverseBytes16(fold(s>>32 + s&0xffffffff)))
 }
 
 // mod16 returns s modulo 65535, for s below 1<<32: two sums of 16-bit words are
@@ -82,19 +94,21 @@ func mod16(s uint64) uint16 {
 	return uint16(s)
 }
 
-// fast merges the packet if it is a common one, and reports whether it did.
-func (e *Engine) fast(pk *Packet) bool {
+// fast merges or holds the packet if it is a common one, and reports whether it
+// did.
+func (e *Engine) fast(now time.Duration, pk *Packet) bool {
 	b := pk.Data
 	if len(b) < e.l3+fastMin || pk.Header.GSOType != vnet.GSONone || pk.Header.Flags&^vnet.DataValid != 0 || len(pk.Rest) != 0 {
 		return false
 	}
 	p := b[e.l3:]
 	ip0, ip8, ip16, seq := le.Uint64(p), le.Uint64(p[8:]), le.Uint64(p[16:]), le.Uint32(p[24:])
-	bucket := pk.Hash & e.bucketMask
 	f := e.last
-	if f == nil || (ip16^f.words.ip16)|(ip8^f.words.ip8)&ip8Mask != 0 || f.bucket != bucket || !f.words.quick {
-		if f = e.findFast(ip8, ip16, bucket); f == nil {
-			return false
+	if f == nil || (ip16^f.words.ip16)|(ip8^f.words.ip8)&ip8Mask != 0 || f.bucket != pk.Hash&e.bucketMask || !f.words.quick {
+		var hash uint32
+		var clash bool
+		if f, hash, clash = e.findFast(ip8, ip16, pk.Hash&e.bucketMask); f == nil {
+			return !clash && e.start(now, pk, hash)
 		}
 		e.last = f
 	}
@@ -103,7 +117,7 @@ func (e *Engine) fast(pk *Packet) bool {
 	diff := (ip0^w.ip0)&ip0Mask | (ip8^w.ip8)&ip8Mask | (tcp12^w.tcp12)&tcp12Mask | uint64(le.Uint32(p[28:])^w.ack)
 	head := packet.IPv4MinLen + packet.TCPMinLen
 	if w.long {
-		head = packet.IPv4MinLen + 32
+		head = packet.IPv4MinLen + longTCP
 		diff |= le.Uint64(p[40:]) ^ w.opt0 | uint64(le.Uint32(p[48:])^w.opt8)
 	}
 	if e.link {
@@ -120,22 +134,68 @@ func (e *Engine) fast(pk *Packet) bool {
 		return false
 	}
 	pay := p[head:]
-	if pk.Header.Flags == 0 && !e.opt.TrustChecksums {
-		s := w.tcpSum + uint64(seq) + tcp12&(endFlags<<8) + tcp12>>32&0xffff + tcp12>>48 +
-			uint64(bits.ReverseBytes16(uint16(len(p)-packet.IPv4MinLen)))
-		sum := checksum.Partial(bits.ReverseBytes16(fold(s>>32 + s&0xffffffff)))
-		if e.opt.Gather {
-			sum += checksum.Sum(pay)
-		} else {
-			sum += checksum.CopySum(f.buf[f.size:], pay)
-		}
-		if sum.Fold() != 0xffff {
+	if e.mustSum(pk) {
+		if (w.headSum(seq, tcp12, len(p)-packet.IPv4MinLen) + e.copySum(f.buf, f.size, pay)).Fold() != 0xffff {
 			return false
 		}
 	} else if !e.opt.Gather {
 		copy(f.buf[f.size:], pay)
 	}
 	e.append(f, pay, byte(tcp12>>8)&endFlags, id)
+	return true
+}
+
+func (e *Engine) mustSum(pk *Packet) bool { return pk.Header.Flags == 0 && !e.opt.TrustChecksums }
+
+// copySum sums the payload and, in copying mode, copies it.
+func (e *Engine) copySum(buf []byte, at int, pay []byte) checksum.Partial {
+	if e.opt.Gather {
+		return checksum.Sum(pay)
+	}
+	return checksum.CopySum(buf[at:], pay)
+}
+
+// start holds the first packet of a flow if it is a common one: what parse,
+// receiveTCP and hold make of it, in one go.
+func (e *Engine) start(now time.Duration, pk *Packet, hash uint32) bool {
+	b := pk.Data
+	p := b[e.l3:]
+	head := packet.IPv4MinLen + int(p[32]>>4)*4
+	long := head == packet.IPv4MinLen+longTCP
+	if p[0] != 0x45 || p[9] != packet.ProtoTCP || int(be.Uint16(p[2:])) != len(p) || be.Uint16(p[6:])&^packet.IPv4DF != 0 ||
+		!long && head != packet.IPv4MinLen+packet.TCPMinLen || p[33]&(holdFlags|packet.CWR) != 0 ||
+		len(p) <= head || len(b) > e.maxSize || e.link && be.Uint16(b[12:]) != packet.EtherTypeIPv4 {
+		return false
+	}
+	f := e.take()
+	w := &f.words
+	w.fill(b, e.l3, long)
+	s := w.ip0>>32 + w.ip0&0xffffffff + w.ip8>>32 + w.ip8&0xffffffff + w.ip16&0xffffffff
+	f.valid = true
+	f.pay = e.l3 + head
+	pay := b[f.pay:]
+	sum := checksum.Partial(0xffff)
+	if e.mustSum(pk) {
+		sum = w.headSum(le.Uint32(p[24:]), w.tcp12, len(p)-packet.IPv4MinLen) + e.copySum(f.buf, f.pay, pay)
+	} else if !e.opt.Gather {
+		copy(f.buf[f.pay:], pay)
+	}
+	if fold(s>>32+s&0xffffffff) != 0xffff || sum.Fold() != 0xffff {
+		e.release(f)
+		return false
+	}
+	copy(f.buf, b[:f.pay])
+	if e.opt.Gather {
+		f.first, f.parts = b, false
+		f.refs = append(f.refs[:0], slices.Clip(pay))
+	}
+	f.l3, f.l4, f.o3, f.o4 = e.l3, e.l3+packet.IPv4MinLen, 0, 0
+	f.bucket = pk.Hash & e.bucketMask
+	f.sig = signature(f.l3, f.l4, f.bucket, packet.ProtoTCP)
+	f.size, f.gso, f.count, f.pushed, f.fixed = len(b), len(pay), 1, 1, 0
+	f.seq = be.Uint32(p[24:]) + uint32(len(pay))
+	f.hash, f.at, f.in = hash, now, pk.Header
+	e.insert(f)
 	return true
 }
 
@@ -186,20 +246,22 @@ func (e *Engine) append(f *flow, pay []byte, end byte, id uint16) {
 	}
 }
 
-// findFast is find for the fast path.
-func (e *Engine) findFast(ip8, ip16 uint64, bucket uint32) *flow {
-	hash := e.hash4(ip8>>32|ip16<<32, ip16>>32|packet.ProtoTCP<<32|uint64(bucket)<<40)
+// findFast is find for the fast path. A clash is another flow with the same
+// hash, which may be that of the packet and not for the fast path.
+func (e *Engine) findFast(ip8, ip16 uint64, bucket uint32) (f *flow, hash uint32, clash bool) {
+	hash = e.hash4(ip8>>32|ip16<<32, ip16>>32|packet.ProtoTCP<<32|uint64(bucket)<<40)
 	t := &e.table
 	for i := hash; ; i++ {
 		s := t.slot[i&t.mask]
 		if s.index == 0 {
-			return nil
+			return nil, hash, clash
 		}
 		if s.hash == hash {
 			f := e.flows[s.index-1]
 			if w := &f.words; w.quick && w.ip16 == ip16 && (w.ip8^ip8)&ip8Mask == 0 && f.bucket == bucket {
-				return f
+				return f, hash, false
 			}
+			clash = true
 		}
 	}
 }

@@ -288,10 +288,14 @@ func fold(s uint64) uint16 {
 	return uint16(s>>16 + s&0xffff)
 }
 
+// signature is that of a packet outside tunnels. Offsets are at most MaxHeader.
+func signature(l3, l4 int, bucket uint32, proto uint8) uint64 {
+	return uint64(l3) | uint64(l4)<<10 | uint64(bucket)<<40 | uint64(proto)<<56
+}
+
 // identify sets the signature and returns the hash of the flow.
 func (e *Engine) identify(b []byte, h *headers) uint32 {
-	h.sig = uint64(h.l3) | uint64(h.l4)<<10 | uint64(h.o3)<<20 | uint64(h.o4)<<30 |
-		uint64(h.bucket)<<40 | uint64(h.tunnel)<<52 | uint64(h.proto)<<56
+	h.sig = signature(h.l3, h.l4, h.bucket, h.proto) | uint64(h.o3)<<20 | uint64(h.o4)<<30 | uint64(h.tunnel)<<52
 	if h.v6 {
 		h.sig |= 1 << 55
 	}

@@ -8,31 +8,31 @@ import (
 
 // A flow is a held packet, or what has been merged with it.
 type flow struct {
-	sig    uint64
-	hash   uint32
-	index  uint32 // in Engine.flows
-	seq    uint32 // the next one expected
+	words words // the first packet, for the fast path
+
 	gso    int    // payload of the first segment
 	count  int    // segments
-	pushed int    // packets
 	size   int    // bytes from the first byte on
+	seq    uint32 // the next one expected
+	bucket uint32
+	fixed  uint8 // fixedInner, fixedOuter
+	valid  bool  // the checksum of the first packet was verified
+	parts  bool  // the first packet came in parts
+	pushed int   // packets
+
+	buf  []byte   // headers; in copying mode the payload, too
+	refs [][]byte // gathering: the payload
+
+	sig   uint64
+	hash  uint32
+	index uint32 // in Engine.flows
 
 	// Offsets, as in headers.
 	l3, l4, pay, o3, o4 int
 
-	fixed  uint8 // fixedInner, fixedOuter
-	valid  bool  // the checksum of the first packet was verified
-	parts  bool  // the first packet came in parts
-	bucket uint32
-
-	buf   []byte   // headers; in copying mode the payload, too
-	first []byte   // gathering: the first packet as it came
-	refs  [][]byte // gathering: the payload
-
-	words words
-
 	newer, older *flow
 	at           time.Duration
+	first        []byte      // gathering: the first packet as it came
 	in           vnet.Header // of the first packet
 	lro          lroState
 }
