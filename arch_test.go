@@ -22,8 +22,8 @@ var layers = []struct {
 }{
 	{"lib", []string{"packet", "packet/checksum", "vnet", "gso", "gro"}},
 	{"pure", []string{"internal/catalog", "internal/unit", "internal/stats", "internal/study", "internal/verdict", "internal/report"}},
-	{"sys", []string{"internal/sys/netns", "internal/sys/ethtool", "internal/sys/rtnl", "internal/sys/counters", "internal/sys/cpu", "internal/sys/sock", "internal/sys/sysctl", "internal/sys/proc"}},
-	{"engine", []string{"internal/agent", "internal/agent/transport", "internal/knob", "internal/load", "internal/probe"}},
+	{"sys", []string{"internal/sys/netns", "internal/sys/ethtool", "internal/sys/rtnl", "internal/sys/counters", "internal/sys/cpu", "internal/sys/sock", "internal/sys/sysctl", "internal/sys/proc", "internal/sys/tap"}},
+	{"engine", []string{"internal/agent", "internal/agent/transport", "internal/knob", "internal/load", "internal/probe", "internal/softnic", "internal/softnic/model", "internal/softnic/fault"}},
 	{"run", []string{"internal/host", "internal/lab", "internal/runner", "internal/rig"}},
 	{"root", []string{"internal/app"}},
 	{"surface", []string{"internal/cli"}},
@@ -54,6 +54,8 @@ var edges = map[string]string{
 	"internal/rig internal/lab":                          "slots run in a lab",
 	"internal/rig internal/runner":                       "it runs what the runner specifies",
 	"internal/agent/transport internal/agent":            "transports carry the agent's protocol",
+	"internal/softnic/model internal/softnic":            "models are the card's data",
+	"internal/softnic/fault internal/softnic":            "faults break the card at its stations",
 	"internal/testutil/netnstest internal/testutil/need": "a namespace is a need",
 }
 
