@@ -28,27 +28,23 @@ type Segment struct {
 // ErrRoom. dst must not overlap the super-packet. It panics if i is not below
 // Len.
 func (s *Splitter) Frame(dst []byte, i int) (int, error) {
-	if uint(i) >= uint(s.count) {
-		panic("gso: frame index out of range")
-	}
 	if s.mode != tcp && s.mode != udp {
 		return s.otherFrame(dst, i)
 	}
 	from, to := s.span(i)
 	hl := s.HeaderLen()
-	n := to - from
-	if len(dst) < hl+n {
+	end := hl + to - from
+	if len(dst) < end {
 		return 0, ErrRoom
 	}
-	s.copyHeader(dst)
 	var pay uint32
 	if s.opt.Checksum == Full {
-		pay = uint32(checksum.CopySum(dst[hl:hl+n], s.pkt[from:to]))
+		pay = uint32(checksum.CopySum(dst[hl:end], s.pkt[from:to]))
 	} else {
-		copy(dst[hl:hl+n], s.pkt[from:to])
+		copy(dst[hl:end], s.pkt[from:to])
 	}
-	s.edit(dst[:hl], i, n, pay)
-	return hl + n, nil
+	s.header(dst[:hl], i, to-from, pay)
+	return end, nil
 }
 
 // Segment writes the headers of frame i to scratch and sets g to it. The
@@ -56,45 +52,85 @@ func (s *Splitter) Frame(dst []byte, i int) (int, error) {
 // shorter than HeaderLen it returns ErrRoom and leaves g alone. It panics if i
 // is not below Len.
 func (s *Splitter) Segment(g *Segment, scratch []byte, i int) error {
-	if uint(i) >= uint(s.count) {
-		panic("gso: segment index out of range")
-	}
-	hl := s.HeaderLen()
-	if len(scratch) < hl {
-		return ErrRoom
-	}
 	if s.mode != tcp && s.mode != udp {
 		return s.otherSegment(g, scratch, i)
 	}
 	from, to := s.span(i)
-	s.copyHeader(scratch)
-	g.Header, g.Payload = scratch[:hl:hl], s.pkt[from:to:to]
-	var pay uint32
-	if s.opt.Checksum == Full {
-		g.CsumStart, g.CsumOffset = 0, 0
-		pay = uint32(checksum.Sum(g.Payload))
-	} else {
-		g.CsumStart, g.CsumOffset = s.l4.at, packet.TCPChecksumOffset
-		if s.mode == udp {
-			g.CsumOffset = packet.UDPChecksumOffset
-		}
+	hl := s.HeaderLen()
+	if len(scratch) < hl {
+		return ErrRoom
 	}
+	g.Header, g.Payload = scratch[:hl:hl], s.pkt[from:to:to]
+	g.CsumStart, g.CsumOffset = s.csumStart, s.csumOffset
 	g.GSOSize, g.Segments = 0, 1
 	if to-from > s.size {
 		g.GSOSize, g.Segments = s.size, (to-from)/s.size
 	}
-	s.edit(g.Header, i, to-from, pay)
+	var pay uint32
+	if s.opt.Checksum == Full {
+		pay = uint32(checksum.Sum(s.pkt[from:to]))
+	}
+	s.header(scratch[:hl], i, to-from, pay)
 	return nil
 }
 
-func (s *Splitter) copyHeader(dst []byte) {
-	if s.cut == 0 {
-		copy(dst, s.pkt[:s.hdrLen])
+// header writes the headers of frame i, with n bytes of payload that sum to
+// pay.
+func (s *Splitter) header(b []byte, i, n int, pay uint32) {
+	if uint(i-1) >= uint(s.mid.count) {
+		s.copyHeader(b)
+		s.edit(b, i, n, pay)
 		return
 	}
-	copy(dst, s.pkt[:s.cut])
-	copy(dst[s.cut:], s.pkt[s.cut+jumboLen:s.hdrLen])
-	dst[s.cut-packet.IPv6Len+6] = s.pkt[s.cut] // next header
+	m := &s.mid
+	// Two overlapping moves of fixed size cost less than a call of memmove.
+	if hl := len(b); hl <= 64 {
+		*(*[32]byte)(b) = *(*[32]byte)(m.header[:])
+		*(*[32]byte)(b[hl-32:]) = *(*[32]byte)(m.header[hl-32:])
+	} else {
+		*(*[64]byte)(b) = *(*[64]byte)(m.header[:])
+		*(*[64]byte)(b[hl-64:]) = *(*[64]byte)(m.header[hl-64:])
+	}
+	if !s.ip.v6 && s.ip.step != 0 {
+		s.ip.setID(b, m.ip, i)
+	}
+	if s.tun.at != 0 && !s.outer.v6 && s.outer.step != 0 {
+		s.outer.setID(b, m.outer, i)
+	}
+	sum := m.l4 + pay
+	if s.mode == tcp {
+		seq := s.l4.seq + uint32(i*s.size)
+		be.PutUint32(b[s.l4.at+4:], seq)
+		sum += seq>>16 + seq&0xffff
+	}
+	if s.opt.Checksum != Full {
+		return
+	}
+	c := ^fold(sum)
+	if c == 0 && s.mode == udp {
+		c = 0xffff // 0 means that there is none
+	}
+	be.PutUint16(b[m.field:], c)
+}
+
+// setID writes the ID of segment seg, and the checksum over sum and it.
+func (l *level) setID(b []byte, sum uint32, seg int) {
+	h := (*[packet.IPv4MinLen]byte)(b[l.at:])
+	id := l.id + uint16(seg)
+	be.PutUint16(h[4:], id)
+	be.PutUint16(h[10:], ^fold(sum+uint32(id)))
+}
+
+// copyHeader writes the headers of the super-packet to dst.
+func (s *Splitter) copyHeader(dst []byte) {
+	h := s.pkt[:s.hdrLen]
+	if s.cut == 0 {
+		copy(dst, h)
+		return
+	}
+	copy(dst, h[:s.cut])
+	copy(dst[s.cut:], h[s.cut+jumboLen:])
+	dst[s.cut-packet.IPv6Len+6] = h[s.cut] // next header
 }
 
 // edit turns the headers of the super-packet into those of frame i, which has
@@ -109,59 +145,48 @@ func (s *Splitter) edit(b []byte, i, n int, pay uint32) {
 			seg = off / s.size
 		}
 	}
-	s.ip.set(b, seg, n)
-	if s.mode == tcp {
-		s.setTCP(b, i, off, n, pay)
+	if s.ip.v6 {
+		be.PutUint16(b[s.ip.at+4:], uint16(s.ip.base+n))
 	} else {
-		s.setUDP(b, n, pay)
+		s.ip.set4(b, seg, n)
+	}
+	length := uint32(s.l4.len + n)
+	c := fold(s.l4.pseudo + length)
+	if s.mode == udp {
+		if s.opt.Checksum == Full {
+			c = udpField(s.l4.sum + 2*length + pay)
+		}
+		h := (*[packet.UDPLen]byte)(b[s.l4.at:])
+		be.PutUint16(h[4:], uint16(length))
+		be.PutUint16(h[6:], c)
+	} else {
+		seq, word := s.l4.seq+uint32(off), uint32(s.l4.word)
+		if i != s.count-1 {
+			word &^= packet.FIN | packet.PSH
+		}
+		if i != 0 {
+			word &^= s.cwr
+		}
+		if s.opt.Checksum == Full {
+			c = ^fold(s.l4.sum + length + pay + seq>>16 + seq&0xffff + word)
+		}
+		h := (*[packet.TCPMinLen]byte)(b[s.l4.at:])
+		be.PutUint32(h[4:], seq)
+		h[13] = byte(word)
+		be.PutUint16(h[16:], c)
 	}
 	if s.tun.at != 0 {
 		s.setOuter(b, seg, n)
 	}
 }
 
-// set writes length, ID and checksum of segment seg with n bytes of payload.
-func (l *level) set(b []byte, seg, n int) {
-	length := uint16(l.base + n)
-	if l.v6 {
-		be.PutUint16(b[l.at+4:], length)
-		return
-	}
+// set4 writes length, ID and checksum of segment seg with n bytes of payload.
+func (l *level) set4(b []byte, seg, n int) {
 	h := (*[packet.IPv4MinLen]byte)(b[l.at:])
-	id := l.id + l.step*uint16(seg)
-	be.PutUint16(h[2:], length)
+	length, id := uint32(l.base+n), l.id+l.step*uint16(seg)
+	be.PutUint16(h[2:], uint16(length))
 	be.PutUint16(h[4:], id)
-	be.PutUint16(h[10:], ^fold(l.sum+uint32(length)+uint32(id)))
-}
-
-func (s *Splitter) setTCP(b []byte, i, off, n int, pay uint32) {
-	h := (*[packet.TCPMinLen]byte)(b[s.l4.at:])
-	seq, word := s.l4.seq+uint32(off), s.l4.word
-	if i != s.count-1 {
-		word &^= packet.FIN | packet.PSH
-	}
-	if i != 0 && !s.opt.AccECN {
-		word &^= packet.CWR
-	}
-	be.PutUint32(h[4:], seq)
-	be.PutUint16(h[12:], word)
-	length := uint32(s.l4.len + n)
-	c := fold(s.l4.pseudo + length)
-	if s.opt.Checksum == Full {
-		c = ^fold(s.l4.sum + length + pay + seq>>16 + seq&0xffff + uint32(word))
-	}
-	be.PutUint16(h[16:], c)
-}
-
-func (s *Splitter) setUDP(b []byte, n int, pay uint32) {
-	h := (*[packet.UDPLen]byte)(b[s.l4.at:])
-	length := uint32(s.l4.len + n)
-	be.PutUint16(h[4:], uint16(length))
-	c := fold(s.l4.pseudo + length)
-	if s.opt.Checksum == Full {
-		c = udpField(s.l4.sum + 2*length + pay)
-	}
-	be.PutUint16(h[6:], c)
+	be.PutUint16(h[10:], ^fold(l.sum+length+uint32(id)))
 }
 
 // udpField returns the checksum field for a sum: 0 means none, and is written
@@ -177,7 +202,11 @@ func udpField(sum uint32) uint16 {
 // is, the inner transport segment sums to the complement of its pseudo-header
 // once its checksum is finished.
 func (s *Splitter) setOuter(b []byte, seg, n int) {
-	s.outer.set(b, seg, n)
+	if s.outer.v6 {
+		be.PutUint16(b[s.outer.at+4:], uint16(s.outer.base+n))
+	} else {
+		s.outer.set4(b, seg, n)
+	}
 	t := &s.tun
 	sum := t.sum + uint32(^fold(s.l4.pseudo+uint32(s.l4.len+n)))
 	if s.ip.v6 {
@@ -201,6 +230,9 @@ func (s *Splitter) setOuter(b []byte, seg, n int) {
 
 // otherFrame writes the frame of a packet that is not cut into segments.
 func (s *Splitter) otherFrame(dst []byte, i int) (int, error) {
+	if uint(i) >= uint(s.count) {
+		panic("gso: frame index out of range")
+	}
 	if len(dst) < s.Size(i) {
 		return 0, ErrRoom
 	}
@@ -220,6 +252,12 @@ func (s *Splitter) otherFrame(dst []byte, i int) (int, error) {
 }
 
 func (s *Splitter) otherSegment(g *Segment, scratch []byte, i int) error {
+	if uint(i) >= uint(s.count) {
+		panic("gso: frame index out of range")
+	}
+	if len(scratch) < s.HeaderLen() {
+		return ErrRoom
+	}
 	*g = Segment{Segments: 1}
 	if s.mode == fragments {
 		return s.fragmentSegment(g, scratch, i)

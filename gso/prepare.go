@@ -18,6 +18,9 @@ func (s *Splitter) prepare(l *packet.Layout, st *packet.Stack) Error {
 	}
 	s.ip = s.level(st, st.Payload, s.opt.FixedID && !inTunnel || s.opt.FixedInnerID && inTunnel)
 	s.transport(st)
+	if !s.opt.AccECN {
+		s.cwr = packet.CWR
+	}
 	if inTunnel {
 		s.outer = s.level(&l.Stack, st.Payload, s.opt.FixedID)
 		if e := s.tunnel(l); e != 0 {
@@ -27,10 +30,40 @@ func (s *Splitter) prepare(l *packet.Layout, st *packet.Stack) Error {
 	if s.ip.base+s.size > 65535 || inTunnel && s.outer.base+s.size > 65535 {
 		return ErrTooLong
 	}
+	if s.opt.Checksum == Pseudo {
+		s.csumStart, s.csumOffset = s.l4.at, packet.TCPChecksumOffset
+		if s.mode == udp {
+			s.csumOffset = packet.UDPChecksumOffset
+		}
+	}
 	if s.opt.Partial {
 		s.chunk()
 	}
+	s.prepareMiddle()
 	return 0
+}
+
+// prepareMiddle edits the headers of frame 1 once, for all frames that differ
+// from it in little.
+func (s *Splitter) prepareMiddle() {
+	hl := s.HeaderLen()
+	if s.per != 0 || s.count < 4 || hl > len(s.mid.header) || hl < 32 {
+		return
+	}
+	m := &s.mid
+	m.count = s.count - 2
+	s.copyHeader(m.header[:hl])
+	s.edit(m.header[:hl], 1, s.size, 0)
+	m.ip = s.ip.sum + uint32(s.ip.base+s.size)
+	m.outer = s.outer.sum + uint32(s.outer.base+s.size)
+	length := uint32(s.l4.len + s.size)
+	if s.mode == udp {
+		m.field = s.l4.at + packet.UDPChecksumOffset
+		m.l4 = s.l4.sum + 2*length
+	} else {
+		m.field = s.l4.at + packet.TCPChecksumOffset
+		m.l4 = s.l4.sum + length + uint32(be.Uint16(m.header[s.l4.at+12:]))
+	}
 }
 
 // level prepares the IP header of a stack; end is the offset of the payload

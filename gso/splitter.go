@@ -36,13 +36,17 @@ type Splitter struct {
 	per      int // segments per frame, or 0 for one
 	multiple int // with per: offset in pkt behind the last full segment
 	mode     mode
+	cwr      uint32 // the flag that only the first frame has, or none
 	opt      Options
 	gso      vnet.Header
+
+	csumStart, csumOffset int // what a device has to complete, or 0
 
 	ip    level // the IP header right before the transport header
 	outer level // that of the tunnel
 	l4    transport
 	tun   tunnel
+	mid   middle
 }
 
 // level is an IP header of the frames.
@@ -63,6 +67,17 @@ type transport struct {
 	word   uint16 // TCP: data offset, reserved bits, flags
 	pseudo uint32 // pseudo-header without the length
 	sum    uint32 // pseudo, and the header without length, seq, word and checksum
+}
+
+// middle is what all frames between the first and the last share: finished
+// headers, but for the IDs, the sequence number and the checksums over them.
+type middle struct {
+	count  int    // of such frames, from frame 1 on; 0 if headers is too small
+	ip     uint32 // checksum of the IPv4 header without the ID
+	outer  uint32 // the same of the outer one
+	l4     uint32 // transport checksum without sequence number and payload
+	field  int    // offset of the transport checksum
+	header [128]byte
 }
 
 // tunnel is what lies between the outer and the inner IP header.
@@ -274,6 +289,9 @@ func (s *Splitter) Size(i int) int {
 
 // span returns the part of pkt that is the payload of frame i.
 func (s *Splitter) span(i int) (from, to int) {
+	if uint(i) >= uint(s.count) {
+		panic("gso: frame index out of range")
+	}
 	if s.per == 0 {
 		from = s.hdrLen + i*s.size
 		return from, min(from+s.size, len(s.pkt))

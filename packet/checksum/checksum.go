@@ -15,24 +15,12 @@ type Partial uint64
 // Sum returns the sum of b. A last odd byte counts as the high half of a word
 // (RFC 1071 section 2), so a sum that more bytes will follow must be of even
 // length, or be joined with Combine.
-func Sum(b []byte) Partial {
-	if len(b) < vectorMin {
-		return Partial(swap(fold(sumWords(b))))
-	}
-	return Partial(swap(fold(sumLong(b))))
-}
+func Sum(b []byte) Partial { return Partial(sum(b)) }
 
 // CopySum copies src to dst and returns the sum of src, reading src only once.
 // It panics if dst is shorter than src. The two must not overlap, unless they
 // begin at the same byte.
-func CopySum(dst, src []byte) Partial {
-	dst = dst[:len(src)]
-	if len(src) < vectorMin {
-		copy(dst, src)
-		return Partial(swap(fold(sumWords(src))))
-	}
-	return Partial(swap(fold(copySumLong(dst, src))))
-}
+func CopySum(dst, src []byte) Partial { return Partial(copySum(dst[:len(src)], src)) }
 
 // Add16 adds one 16-bit header field.
 func (p Partial) Add16(v uint16) Partial { return p + Partial(v) }

@@ -2,9 +2,8 @@
 
 package checksum
 
-// vectorMin is the length from which a vector loop would pay; there is none.
-const vectorMin = 256
+// sum returns the folded sum of b.
+func sum(b []byte) uint16 { return swap(fold(sumWords(b))) }
 
-func sumLong(b []byte) uint64 { return sumWords(b) }
-
-func copySumLong(dst, src []byte) uint64 { return copySumWords(dst, src) }
+// copySum copies src to dst, which is as long, and returns the folded sum.
+func copySum(dst, src []byte) uint16 { return swap(fold(copySumWords(dst, src))) }

@@ -18,16 +18,16 @@ const (
 var level = detect()
 
 //go:noescape
-func sumAVX2(src *byte, n int) uint64
+func sumAVX2(src *byte, n int) uint16
 
 //go:noescape
-func copySumAVX2(dst, src *byte, n int) uint64
+func copySumAVX2(dst, src *byte, n int) uint16
 
 //go:noescape
-func sumAVX512(src *byte, n int) uint64
+func sumAVX512(src *byte, n int) uint16
 
 //go:noescape
-func copySumAVX512(dst, src *byte, n int) uint64
+func copySumAVX512(dst, src *byte, n int) uint16
 
 //nolint:revive // the processor returns four registers
 func cpuid(leaf, sub uint32) (eax, ebx, ecx, edx uint32)
@@ -74,30 +74,36 @@ func agree512() bool {
 		src[i] = byte(i*7 + i>>3)
 	}
 	for _, n := range []int{32, 63, 64, 65, 255, 256, 300, 513, 777} {
-		want := fold(sumWords(src[:n]))
-		if fold(sumAVX512(&src[0], n)) != want || fold(copySumAVX512(&dst[0], &src[0], n)) != want || dst[n-1] != src[n-1] {
+		want := swap(fold(sumWords(src[:n])))
+		if sumAVX512(&src[0], n) != want || copySumAVX512(&dst[0], &src[0], n) != want || dst[n-1] != src[n-1] {
 			return false
 		}
 	}
 	return dst == src
 }
 
-func sumLong(b []byte) uint64 {
-	switch level {
-	case levelAVX512:
-		return sumAVX512(unsafe.SliceData(b), len(b))
-	case levelAVX2:
-		return sumAVX2(unsafe.SliceData(b), len(b))
+// sum returns the folded sum of b.
+func sum(b []byte) uint16 {
+	if len(b) >= vectorMin {
+		switch level {
+		case levelAVX512:
+			return sumAVX512(unsafe.SliceData(b), len(b))
+		case levelAVX2:
+			return sumAVX2(unsafe.SliceData(b), len(b))
+		}
 	}
-	return sumWords(b)
+	return swap(fold(sumWords(b)))
 }
 
-func copySumLong(dst, src []byte) uint64 {
-	switch level {
-	case levelAVX512:
-		return copySumAVX512(unsafe.SliceData(dst), unsafe.SliceData(src), len(src))
-	case levelAVX2:
-		return copySumAVX2(unsafe.SliceData(dst), unsafe.SliceData(src), len(src))
+// copySum copies src to dst, which is as long, and returns the folded sum.
+func copySum(dst, src []byte) uint16 {
+	if len(src) >= vectorMin {
+		switch level {
+		case levelAVX512:
+			return copySumAVX512(unsafe.SliceData(dst), unsafe.SliceData(src), len(src))
+		case levelAVX2:
+			return copySumAVX2(unsafe.SliceData(dst), unsafe.SliceData(src), len(src))
+		}
 	}
-	return copySumWords(dst, src)
+	return swap(fold(copySumWords(dst, src)))
 }

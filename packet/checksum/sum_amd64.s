@@ -7,17 +7,21 @@
 // 32-bit words is A - B<<32 + B: three vector operations for 32 or 64 bytes,
 // one fewer than masking both halves out.
 
-// 32 bytes of zero and 32 of ones: a load at ones-n masks all but the last n
-// bytes of a vector.
-DATA ·tailMask+0(SB)/8, $0
-DATA ·tailMask+8(SB)/8, $0
-DATA ·tailMask+16(SB)/8, $0
-DATA ·tailMask+24(SB)/8, $0
-DATA ·tailMask+32(SB)/8, $0xffffffffffffffff
-DATA ·tailMask+40(SB)/8, $0xffffffffffffffff
-DATA ·tailMask+48(SB)/8, $0xffffffffffffffff
-DATA ·tailMask+56(SB)/8, $0xffffffffffffffff
-GLOBL ·tailMask(SB), RODATA|NOPTR, $64
+// 32 bytes of zero, 32 of ones, 32 of zero: a load at n masks all but the last n
+// bytes of a vector, one at 64-n all but the first n.
+DATA ·edgeMask+0(SB)/8, $0
+DATA ·edgeMask+8(SB)/8, $0
+DATA ·edgeMask+16(SB)/8, $0
+DATA ·edgeMask+24(SB)/8, $0
+DATA ·edgeMask+32(SB)/8, $0xffffffffffffffff
+DATA ·edgeMask+40(SB)/8, $0xffffffffffffffff
+DATA ·edgeMask+48(SB)/8, $0xffffffffffffffff
+DATA ·edgeMask+56(SB)/8, $0xffffffffffffffff
+DATA ·edgeMask+64(SB)/8, $0
+DATA ·edgeMask+72(SB)/8, $0
+DATA ·edgeMask+80(SB)/8, $0
+DATA ·edgeMask+88(SB)/8, $0
+GLOBL ·edgeMask(SB), RODATA|NOPTR, $96
 
 #define ADD(X, A, B) \
 	VPADDQ X, A, A; \
@@ -46,7 +50,7 @@ GLOBL ·tailMask(SB), RODATA|NOPTR, $64
 // out. If their number is odd the vector began at an odd offset, and the bytes
 // of each word change places.
 #define TAIL \
-	LEAQ ·tailMask(SB), DX; \
+	LEAQ ·edgeMask(SB), DX; \
 	VPAND (DX)(CX*1), Y8, Y8; \
 	TESTQ $1, CX; \
 	JZ even; \
@@ -55,6 +59,18 @@ GLOBL ·tailMask(SB), RODATA|NOPTR, $64
 	VPOR Y9, Y8, Y8; \
 even: \
 	ADD(Y8, Y0, Y4)
+
+// From 64 to 16 bits, and from the order of the machine to that of the network.
+#define FOLD \
+	MOVL AX, DX; \
+	SHRQ $32, AX; \
+	ADDL DX, AX; \
+	ADCL $0, AX; \
+	MOVL AX, DX; \
+	SHRL $16, AX; \
+	ADDW DX, AX; \
+	ADCW $0, AX; \
+	ROLW $8, AX
 
 // The total is below 1<<64 for anything that fits in memory.
 #define FINISH \
@@ -66,10 +82,11 @@ even: \
 	VPSRLDQ $8, X0, X1; \
 	VPADDQ X1, X0, X0; \
 	VMOVQ X0, AX; \
-	VZEROUPPER
+	VZEROUPPER; \
+	FOLD
 
-// func sumAVX2(src *byte, n int) uint64
-TEXT ·sumAVX2(SB), NOSPLIT, $0-24
+// func sumAVX2(src *byte, n int) uint16
+TEXT ·sumAVX2(SB), NOSPLIT, $0-18
 	MOVQ src+0(FP), SI
 	MOVQ n+8(FP), CX
 	ZERO
@@ -110,15 +127,36 @@ last:
 
 done:
 	FINISH
-	MOVQ AX, ret+16(FP)
+	MOVW AX, ret+16(FP)
 	RET
 
-// func copySumAVX2(dst, src *byte, n int) uint64
-TEXT ·copySumAVX2(SB), NOSPLIT, $0-32
+// func copySumAVX2(dst, src *byte, n int) uint16
+TEXT ·copySumAVX2(SB), NOSPLIT, $0-26
 	MOVQ dst+0(FP), DI
 	MOVQ src+8(FP), SI
 	MOVQ n+16(FP), CX
 	ZERO
+	CMPQ CX, $192
+	JB   go
+
+	// Stores that cross a cache line are dear: begin with the bytes up to the
+	// next multiple of 32 in dst, unless their number is odd.
+	MOVQ DI, BX
+	NEGQ BX
+	ANDQ $31, BX
+	TESTQ $1, BX
+	JNZ  go
+	VMOVDQU (SI), Y8
+	VMOVDQU Y8, (DI)
+	LEAQ ·edgeMask+64(SB), DX
+	SUBQ BX, DX
+	VPAND (DX), Y8, Y8
+	ADD(Y8, Y0, Y4)
+	ADDQ BX, SI
+	ADDQ BX, DI
+	SUBQ BX, CX
+
+go:
 	SUBQ $128, CX
 	JB   rest
 
@@ -164,7 +202,7 @@ last:
 
 done:
 	FINISH
-	MOVQ AX, ret+24(FP)
+	MOVW AX, ret+24(FP)
 	RET
 
 #define GATHER512 \
@@ -193,10 +231,11 @@ done:
 	VPSRLDQ $8, X0, X1; \
 	VPADDQ X1, X0, X0; \
 	VMOVQ X0, AX; \
-	VZEROUPPER
+	VZEROUPPER; \
+	FOLD
 
-// func sumAVX512(src *byte, n int) uint64
-TEXT ·sumAVX512(SB), NOSPLIT, $0-24
+// func sumAVX512(src *byte, n int) uint16
+TEXT ·sumAVX512(SB), NOSPLIT, $0-18
 	MOVQ src+0(FP), SI
 	MOVQ n+8(FP), CX
 	ZERO
@@ -238,15 +277,38 @@ last:
 
 done:
 	FINISH512
-	MOVQ AX, ret+16(FP)
+	MOVW AX, ret+16(FP)
 	RET
 
-// func copySumAVX512(dst, src *byte, n int) uint64
-TEXT ·copySumAVX512(SB), NOSPLIT, $0-32
+// func copySumAVX512(dst, src *byte, n int) uint16
+TEXT ·copySumAVX512(SB), NOSPLIT, $0-26
 	MOVQ dst+0(FP), DI
 	MOVQ src+8(FP), SI
 	MOVQ n+16(FP), CX
 	ZERO
+	CMPQ CX, $384
+	JB   go
+
+	// As above, up to a multiple of 64.
+	MOVQ DI, BX
+	NEGQ BX
+	ANDQ $63, BX
+	TESTQ $1, BX
+	JNZ  go
+	MOVQ  $1, AX
+	XCHGQ BX, CX
+	SHLQ  CX, AX
+	XCHGQ BX, CX
+	DECQ  AX
+	KMOVQ AX, K1
+	VMOVDQU8.Z (SI), K1, Z8
+	VMOVDQU8 Z8, K1, (DI)
+	ADD(Z8, Z0, Z4)
+	ADDQ BX, SI
+	ADDQ BX, DI
+	SUBQ BX, CX
+
+go:
 	SUBQ $256, CX
 	JB   rest
 
@@ -293,7 +355,7 @@ last:
 
 done:
 	FINISH512
-	MOVQ AX, ret+24(FP)
+	MOVW AX, ret+24(FP)
 	RET
 
 // func cpuid(leaf, sub uint32) (eax, ebx, ecx, edx uint32)
