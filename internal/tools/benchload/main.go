@@ -29,6 +29,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/offlab/offlab/internal/load"
 	"github.com/offlab/offlab/internal/sys/cpu"
 )
 
@@ -111,6 +112,9 @@ func run(ctx context.Context, args []string, out io.Writer) (good bool, err erro
 	if err := heading(ctx, out, c, idle); err != nil {
 		return false, err
 	}
+	if idle > busy {
+		idle = 0 // that was no idle host
+	}
 	good = true
 	for _, r := range rows {
 		if !strings.Contains(r.name, c.only) {
@@ -138,12 +142,12 @@ func heading(ctx context.Context, out io.Writer, c config, idle float64) error {
 	fmt.Fprintf(out, "%d pairs of %v slots, ABBA, %s, pinned: %v, idle host: %.1f %% of a CPU\n",
 		c.pairs, c.slot, c.congestion, c.pin, idle*100)
 	if idle > busy {
-		fmt.Fprintln(out, "warning: other work runs on this host; what it costs is in the host CPU figures")
+		fmt.Fprintln(out, "warning: other work runs on this host, is in the host CPU figures, and nothing is subtracted")
 	}
 	if c.against != "" {
 		fmt.Fprintf(out, "no iperf3: its column is offlab with %s, the other has %s\n", c.against, c.spec)
 	}
-	fmt.Fprintln(out, "offlab sends with plain writes of 64 KiB (no sendfile, no MSG_ZEROCOPY)")
+	fmt.Fprintf(out, "offlab: plain writes of %d KiB (no sendfile, no MSG_ZEROCOPY); iperf3: its defaults, 128 KiB\n", load.DefaultSize>>10)
 	return nil
 }
 
