@@ -171,6 +171,17 @@ func (h *Handle) AddVeth(dev, peer string, pid int) error {
 	return fail("make veth", dev, h.nl.LinkAdd(l))
 }
 
+// Move puts a device into the network namespace of a process, where it is down
+// and has no addresses. A TAP goes on working for whoever holds its queues.
+func (h *Handle) Move(dev string, pid int) error {
+	op := fmt.Sprintf("move to the namespace of process %d", pid)
+	l, err := h.find(dev)
+	if err == nil {
+		err = h.nl.LinkSetNsPid(l, pid)
+	}
+	return fail(op, dev, err)
+}
+
 // Delete removes a device. The other end of a veth goes with it.
 func (h *Handle) Delete(dev string) error {
 	l, err := h.find(dev)
