@@ -13,7 +13,7 @@ func (s *Splitter) resetFragments(st *packet.Stack) Error {
 	if st.Version != 4 {
 		return ErrProtocol
 	}
-	s.hdrLen = st.Transport
+	s.hdrLen, s.outLen = st.Transport, st.Transport
 	datagram := len(s.pkt) - s.hdrLen
 	if datagram <= s.size {
 		return s.single()

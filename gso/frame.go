@@ -1,6 +1,8 @@
 package gso
 
 import (
+	"encoding/binary"
+
 	"github.com/offlab/offlab/packet"
 	"github.com/offlab/offlab/packet/checksum"
 	"github.com/offlab/offlab/vnet"
@@ -32,7 +34,7 @@ func (s *Splitter) Frame(dst []byte, i int) (int, error) {
 		return s.otherFrame(dst, i)
 	}
 	from, to := s.span(i)
-	hl := s.HeaderLen()
+	hl := s.outLen
 	end := hl + to - from
 	if len(dst) < end {
 		return 0, ErrRoom
@@ -56,7 +58,7 @@ func (s *Splitter) Segment(g *Segment, scratch []byte, i int) error {
 		return s.otherSegment(g, scratch, i)
 	}
 	from, to := s.span(i)
-	hl := s.HeaderLen()
+	hl := s.outLen
 	if len(scratch) < hl {
 		return ErrRoom
 	}
@@ -83,14 +85,12 @@ func (s *Splitter) header(b []byte, i, n int, pay uint32) {
 		return
 	}
 	m := &s.mid
-	// Two overlapping moves of fixed size cost less than a call of memmove.
-	if hl := len(b); hl <= 64 {
-		*(*[32]byte)(b) = *(*[32]byte)(m.header[:])
-		*(*[32]byte)(b[hl-32:]) = *(*[32]byte)(m.header[hl-32:])
-	} else {
-		*(*[64]byte)(b) = *(*[64]byte)(m.header[:])
-		*(*[64]byte)(b[hl-64:]) = *(*[64]byte)(m.header[hl-64:])
+	// Overlapping moves of words cost less than a call of memmove.
+	hl := len(b)
+	for j := 0; j < hl-32; j += 32 {
+		move32((*[32]byte)(b[j:]), (*[32]byte)(m.header[j:]))
 	}
+	move32((*[32]byte)(b[hl-32:]), (*[32]byte)(m.header[hl-32:]))
 	if !s.ip.v6 && s.ip.step != 0 {
 		s.ip.setID(b, m.ip, i)
 	}
@@ -111,6 +111,15 @@ func (s *Splitter) header(b []byte, i, n int, pay uint32) {
 		c = 0xffff // 0 means that there is none
 	}
 	be.PutUint16(b[m.field:], c)
+}
+
+func move32(dst, src *[32]byte) {
+	a, b := binary.LittleEndian.Uint64(src[0:]), binary.LittleEndian.Uint64(src[8:])
+	c, d := binary.LittleEndian.Uint64(src[16:]), binary.LittleEndian.Uint64(src[24:])
+	binary.LittleEndian.PutUint64(dst[0:], a)
+	binary.LittleEndian.PutUint64(dst[8:], b)
+	binary.LittleEndian.PutUint64(dst[16:], c)
+	binary.LittleEndian.PutUint64(dst[24:], d)
 }
 
 // setID writes the ID of segment seg, and the checksum over sum and it.
@@ -255,7 +264,7 @@ func (s *Splitter) otherSegment(g *Segment, scratch []byte, i int) error {
 	if uint(i) >= uint(s.count) {
 		panic("gso: frame index out of range")
 	}
-	if len(scratch) < s.HeaderLen() {
+	if len(scratch) < s.outLen {
 		return ErrRoom
 	}
 	*g = Segment{Segments: 1}

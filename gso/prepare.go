@@ -13,6 +13,7 @@ const jumboLen = 8
 // prepare sums up what the headers of all segments have in common.
 func (s *Splitter) prepare(l *packet.Layout, st *packet.Stack) Error {
 	inTunnel := l.Tunnel != packet.NoTunnel
+	s.outLen = s.hdrLen
 	if !inTunnel {
 		s.findJumbo(st)
 	}
@@ -46,7 +47,7 @@ func (s *Splitter) prepare(l *packet.Layout, st *packet.Stack) Error {
 // prepareMiddle edits the headers of frame 1 once, for all frames that differ
 // from it in little.
 func (s *Splitter) prepareMiddle() {
-	hl := s.HeaderLen()
+	hl := s.outLen
 	if s.per != 0 || s.count < 4 || hl > len(s.mid.header) || hl < 32 {
 		return
 	}
@@ -171,6 +172,7 @@ func (s *Splitter) findJumbo(st *packet.Stack) {
 	// Next header, length 0, option 0xc2 of 4 bytes, and those.
 	if h := s.pkt[at:]; h[1] == 0 && h[2] == 0xc2 && h[3] == 4 {
 		s.cut = at
+		s.outLen -= jumboLen
 	}
 }
 

@@ -30,6 +30,7 @@ const (
 type Splitter struct {
 	pkt      []byte
 	hdrLen   int // headers in pkt
+	outLen   int // headers of a frame
 	cut      int // offset of an IPv6 jumbo header that frames leave out, or 0
 	size     int // payload bytes per segment
 	count    int // frames
@@ -172,7 +173,7 @@ func (s *Splitter) single() Error {
 		return ErrChecksum
 	}
 	if s.opt.Checksum == Full {
-		s.mode, s.hdrLen = complete, end
+		s.mode, s.hdrLen, s.outLen = complete, end, end
 	}
 	return 0
 }
@@ -264,15 +265,7 @@ func (s *Splitter) Len() int { return s.count }
 
 // HeaderLen returns the length of the headers of each frame in bytes; for a
 // packet that is not cut, of what [Splitter.Segment] copies.
-func (s *Splitter) HeaderLen() int {
-	if s.cut != 0 {
-		return s.hdrLen - jumboLen
-	}
-	if s.mode == whole {
-		return 0
-	}
-	return s.hdrLen
-}
+func (s *Splitter) HeaderLen() int { return s.outLen }
 
 // Size returns the length of frame i in bytes.
 func (s *Splitter) Size(i int) int {
@@ -284,7 +277,7 @@ func (s *Splitter) Size(i int) int {
 		return s.hdrLen + to - from
 	}
 	from, to := s.span(i)
-	return s.HeaderLen() + to - from
+	return s.outLen + to - from
 }
 
 // span returns the part of pkt that is the payload of frame i.
