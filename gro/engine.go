@@ -80,7 +80,9 @@ type Engine struct {
 	held       int
 	flows      []*flow // all there are
 	free       []*flow
-	done       []*flow // the caller reads their outputs
+	done       []*flow  // the caller reads their outputs
+	large      [][]byte // buffers that are not in use
+	larges     int      // how many there are
 	out        []Output
 	counts     [reasons]uint64
 	h          headers
@@ -88,8 +90,8 @@ type Engine struct {
 	scratch    []byte // a packet in parts, in one piece
 }
 
-// New returns an engine, or an [OptionError]. All memory for MaxFlows flows is
-// reserved here; what is not used is not touched.
+// New returns an engine, or an [OptionError]. It reserves memory for MaxFlows
+// flows of two segments; buffers for larger ones follow as they are needed.
 func New(opt Options) (*Engine, error) {
 	if err := opt.normalize(); err != nil {
 		return nil, err
@@ -198,7 +200,9 @@ func (e *Engine) Count(r Reason) uint64 {
 
 // reset takes back what the outputs of the last call referred to.
 func (e *Engine) reset() {
-	e.free = append(e.free, e.done...)
+	for _, f := range e.done {
+		e.release(f)
+	}
 	e.done = e.done[:0]
 	e.out = e.out[:0]
 }

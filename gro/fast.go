@@ -134,6 +134,7 @@ func (e *Engine) fast(now time.Duration, pk *Packet) bool {
 		return false
 	}
 	pay := p[head:]
+	e.room(f, n)
 	if e.mustSum(pk) {
 		if (w.headSum(seq, tcp12, len(p)-packet.IPv4MinLen) + e.copySum(f.buf, f.size, pay)).Fold() != 0xffff {
 			return false
@@ -167,7 +168,7 @@ func (e *Engine) start(now time.Duration, pk *Packet, hash uint32) bool {
 		len(p) <= head || len(b) > e.maxSize || e.link && be.Uint16(b[12:]) != packet.EtherTypeIPv4 {
 		return false
 	}
-	f := e.take()
+	f := e.take(len(b))
 	w := &f.words
 	w.fill(b, e.l3, long)
 	s := w.ip0>>32 + w.ip0&0xffffffff + w.ip8>>32 + w.ip8&0xffffffff + w.ip16&0xffffffff

@@ -214,6 +214,7 @@ func (e *Engine) mergeUDP(f *flow, pk *Packet, b []byte) {
 // checksum is wrong is passed instead.
 func (e *Engine) absorb(f *flow, pk *Packet, b []byte) bool {
 	pay := b[e.h.pay:]
+	e.room(f, len(pay))
 	inner, outer := e.unverified(b)
 	var sum checksum.Partial
 	switch {
@@ -255,7 +256,7 @@ func (e *Engine) hold(f *flow, why Reason, pk *Packet, b []byte, hash uint32) *f
 		e.turnAway(f, why, pk, b, r)
 		return nil
 	}
-	g := e.take()
+	g := e.take(len(b))
 	inner, outer := e.unverified(b)
 	var sum checksum.Partial
 	switch {

@@ -147,7 +147,7 @@ func (h *headers) lroCheck(b []byte, f *flow) Reason {
 
 func (e *Engine) startLRO(now time.Duration, pk *Packet, b []byte, hash uint32) {
 	h := &e.h
-	f := e.take()
+	f := e.take(len(b))
 	t := packet.TCP(b[h.l4:])
 	n := len(b) - h.pay
 	if e.opt.Gather {
@@ -178,6 +178,7 @@ func (e *Engine) appendLRO(f *flow, pk *Packet, b []byte) {
 		e.startLRO(f.at, pk, b, f.hash)
 		return
 	}
+	e.room(f, n)
 	f.lro.sum = f.lro.sum.Combine(h.impliedSum(b), f.size-f.pay)
 	if e.opt.Gather {
 		f.refs = appendRefs(f.refs, pk, h.pay)

@@ -20,8 +20,9 @@ type flow struct {
 	parts  bool  // the first packet came in parts
 	pushed int   // packets
 
-	buf  []byte   // headers; in copying mode the payload, too
-	refs [][]byte // gathering: the payload
+	buf   []byte   // headers; in copying mode the payload, too
+	refs  [][]byte // gathering: the payload
+	small []byte   // the first buffer, which may be buf
 
 	sig   uint64
 	hash  uint32
@@ -136,40 +137,87 @@ func (e *Engine) find(b []byte, hash uint32) *flow {
 	}
 }
 
-// grow adds n flows with their buffers. The stride is an odd number of cache
-// lines: buffers a power of two apart would compete for the same sets.
+// smallBuffer is the first buffer of a flow in copying mode: two segments of an
+// MTU of 1500. What grows beyond gets a large one. Most of many flows stay
+// small, so that they lie close together.
+const smallBuffer = 3264
+
+// stride is the distance of buffers of a size: an odd number of cache lines, as
+// buffers a power of two apart would compete for the same sets.
+func stride(size int) int {
+	n := (size + 63) / 64
+	return (n | 1) * 64
+}
+
+// grow adds n flows with their first buffers.
 func (e *Engine) grow(n int) {
 	size := MaxHeader
 	if !e.opt.Gather {
-		size = e.maxSize
+		size = min(smallBuffer, e.maxSize)
 	}
-	stride := (size + 63) &^ 63
-	if stride/64%2 == 0 {
-		stride += 64
-	}
-	mem := make([]byte, stride*n)
+	step := stride(size)
+	mem := make([]byte, step*n)
 	flows := make([]flow, n)
 	e.free = append(make([]*flow, 0, len(e.flows)+n), e.free...)
 	for i := range flows {
 		f := &flows[i]
 		f.index = uint32(len(e.flows))
-		f.buf = mem[i*stride : i*stride+size : i*stride+size]
+		f.small = mem[i*step : i*step+size : i*step+size]
+		f.buf = f.small
 		e.flows = append(e.flows, f)
 		e.free = append(e.free, f)
 	}
 }
 
-// take returns a flow that is not in use.
-func (e *Engine) take() *flow {
+// enlarge gives f a buffer for the longest aggregate.
+func (e *Engine) enlarge(f *flow) {
+	if len(e.large) == 0 {
+		n := max(4, e.larges/4)
+		step := stride(e.maxSize)
+		mem := make([]byte, step*n)
+		e.larges += n
+		e.large = make([][]byte, 0, e.larges)
+		for i := range n {
+			e.large = append(e.large, mem[i*step:i*step+e.maxSize:i*step+e.maxSize])
+		}
+	}
+	n := len(e.large) - 1
+	big := e.large[n]
+	e.large = e.large[:n]
+	copy(big, f.buf[:f.size])
+	f.buf = big
+}
+
+// take returns a flow that is not in use and, in copying mode, has room for n
+// bytes.
+func (e *Engine) take(n int) *flow {
 	if len(e.free) == 0 {
 		e.grow(max(16, len(e.flows)/4))
 	}
 	f := e.free[len(e.free)-1]
 	e.free = e.free[:len(e.free)-1]
+	if n > len(f.buf) && !e.opt.Gather {
+		f.size = 0
+		e.enlarge(f)
+	}
 	return f
 }
 
-func (e *Engine) release(f *flow) { e.free = append(e.free, f) }
+// release takes back a flow, and its large buffer if it has one.
+func (e *Engine) release(f *flow) {
+	if len(f.buf) != len(f.small) {
+		e.large = append(e.large, f.buf)
+		f.buf = f.small
+	}
+	e.free = append(e.free, f)
+}
+
+// room makes sure that n more bytes fit in the buffer of f.
+func (e *Engine) room(f *flow, n int) {
+	if f.size+n > len(f.buf) && !e.opt.Gather {
+		e.enlarge(f)
+	}
+}
 
 // insert holds f, evicting the oldest of its bucket if that is full.
 func (e *Engine) insert(f *flow) {
