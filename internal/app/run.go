@@ -38,6 +38,7 @@ type Request struct {
 	Side      string // device or peer
 	Raw       bool
 	Cross     bool
+	Paths     []string
 	Families  []string
 	Direction string // tx, rx; empty: what each knob is about
 	Streams   int
@@ -116,6 +117,12 @@ func execute(ctx context.Context, p Program, q Request, o Observer, res *Result)
 	}()
 	l.Notes = append(l.Notes, notes...)
 	s := res.Study
+	o.Stage("bringing the paths about")
+	notes, err = r.Paths(ctx, q.Paths)
+	if err != nil {
+		return err
+	}
+	l.Notes = append(l.Notes, notes...)
 	if err := arrange(ctx, r, s, q, factors); err != nil {
 		return err
 	}
@@ -140,7 +147,7 @@ func open(p Program, q Request) (*Result, error) {
 		Schema: study.Schema, Version: p.Version, Created: p.Now().UTC().Truncate(time.Second), Seed: q.Seed,
 		Plan: study.Plan{
 			Command: q.Command, Lab: q.Lab, Device: q.Device, Peer: q.Peer, PeerDev: q.PeerDev, PeerAddr: q.PeerAddr,
-			Side: q.Side, Raw: q.Raw, Factors: q.Factors, Cross: q.Cross, Families: q.Families, Toward: q.Direction, Alpha: q.Alpha,
+			Side: q.Side, Raw: q.Raw, Factors: q.Factors, Cross: q.Cross, Paths: q.Paths, Families: q.Families, Toward: q.Direction, Alpha: q.Alpha,
 			BudgetS: q.Budget.Seconds(), SettleS: q.Settle.Seconds(), MeasureS: q.Measure.Seconds(),
 			Load: study.Load{Streams: q.Streams, Verify: q.Verify, MSS: q.MSS, Congestion: q.CC},
 		},
@@ -161,6 +168,7 @@ func fromPlan(q Request, s *study.Study) Request {
 	p := s.Plan
 	q.Factors, q.Lab, q.Device, q.Peer, q.PeerDev, q.PeerAddr = p.Factors, p.Lab, p.Device, p.Peer, p.PeerDev, p.PeerAddr
 	q.Side, q.Raw, q.Cross, q.Families, q.Direction = p.Side, p.Raw, p.Cross, p.Families, p.Toward
+	q.Paths = p.Paths
 	if q.Budget > 0 {
 		s.Plan.BudgetS = s.Ended.Elapsed + q.Budget.Seconds()
 	}
@@ -233,7 +241,7 @@ func arrange(ctx context.Context, r *rig.Rig, s *study.Study, q Request, factors
 	}
 	plan := s.Plan
 	err = runner.Arrange(&plan, fs, runner.Shape{
-		Cross: q.Cross, Paths: []string{"base"}, Families: q.Families, Loads: []string{"bulk"},
+		Cross: q.Cross, Paths: q.Paths, Families: q.Families, Loads: []string{"bulk"},
 	})
 	if err != nil {
 		return usage(err)
@@ -258,9 +266,11 @@ func sameArms(old, now study.Plan) error {
 
 // describe fills in the environment. A resumed study must find the one it had.
 func describe(ctx context.Context, r *rig.Rig, s *study.Study, resumed bool) error {
-	if _, err := r.Idle(ctx, idleTime); err != nil {
+	busy, err := r.Idle(ctx, idleTime)
+	if err != nil {
 		return err
 	}
+	s.Warnings = append(s.Warnings, busy...)
 	env, err := r.Environment(ctx)
 	if err != nil {
 		return err

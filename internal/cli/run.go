@@ -44,6 +44,7 @@ type runFlags struct {
 	q           app.Request
 	four, six   bool
 	verify      string
+	paths       string
 	budget      string
 	settle      string
 	measure     string
@@ -75,6 +76,7 @@ func (c *console) runCommand() *cobra.Command {
 	fl.StringVar(&f.q.Side, "side", "device", "whose knobs are turned: device or peer")
 	fl.BoolVar(&f.q.Raw, "raw", false, "leave the sender of the veth lab as it is: no stand-in for a wire")
 	fl.BoolVar(&f.q.Cross, "factorial", false, "cross the factors and report their interactions")
+	fl.StringVar(&f.paths, "path", "base", "ways to test, joined by commas: base, vlan:ID, qinq:OUTER,INNER")
 	fl.BoolVarP(&f.four, "ipv4", "4", false, "IPv4 (default)")
 	fl.BoolVarP(&f.six, "ipv6", "6", false, "IPv6; with -4 both")
 	fl.StringVar(&f.q.Direction, "direction", "", "data as the device sees it: tx or rx (default: what each knob is about)")
@@ -281,6 +283,16 @@ func (f *runFlags) traffic() error {
 		q.Families = []string{"ipv4", "ipv6"}
 	case f.six:
 		q.Families = []string{"ipv6"}
+	}
+	q.Paths = study.SplitPaths(f.paths)
+	for _, p := range q.Paths {
+		parsed, err := study.ParsePath(p)
+		if err != nil {
+			return usagef("--path: %v", err)
+		}
+		if parsed.Kind != study.PathBase && q.Lab == "hosts" {
+			return usagef("--path %s needs a built-in lab: on real hosts make the device yourself and give it to --dev", p)
+		}
 	}
 	switch f.verify {
 	case "on", "off":

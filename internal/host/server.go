@@ -13,6 +13,7 @@ import (
 	"github.com/offlab/offlab/internal/knob"
 	"github.com/offlab/offlab/internal/load"
 	"github.com/offlab/offlab/internal/probe"
+	"github.com/offlab/offlab/internal/sys/bpf"
 	"github.com/offlab/offlab/internal/sys/cpu"
 	"github.com/offlab/offlab/internal/sys/ethtool"
 	"github.com/offlab/offlab/internal/sys/netns"
@@ -33,6 +34,7 @@ type Server struct {
 	session *knob.Session
 	prober  *probe.Prober
 	load    running
+	vlan    *bpf.VLAN // of the present path
 }
 
 // running is the end of a load: a receiver or a sender.
@@ -59,7 +61,7 @@ func (s *Server) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.stopLoad()
-	return errors.Join(s.restoreLocked(), s.eth.Close(), s.net.Close())
+	return errors.Join(s.dropPath(), s.restoreLocked(), s.eth.Close(), s.net.Close())
 }
 
 // Methods returns the calls that the server answers.
@@ -72,6 +74,7 @@ func (s *Server) Methods() map[string]agent.Method {
 		"net.veth":     agent.Func(s.veth),
 		"net.setup":    agent.Func(s.setup),
 		"net.route":    agent.Func(s.route),
+		"path.set":     agent.Func(s.setPath),
 		"knob.claim":   agent.Func(s.claim),
 		"knob.adopt":   agent.Func(s.adopt),
 		"knob.apply":   agent.Func(s.apply),

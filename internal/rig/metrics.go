@@ -84,6 +84,9 @@ func (r *Rig) busy(role string, w probe.Window) float64 {
 	if role == "peer" {
 		idle = r.idle[1]
 	}
+	if idle > maxIdle*float64(r.cpus(role)) {
+		idle = 0
+	}
 	return w.CPU.Busy() - idle*w.Elapsed.Seconds()
 }
 

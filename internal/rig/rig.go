@@ -24,13 +24,14 @@ type Rig struct {
 	lab     *lab.Lab
 	factors map[string]knob.Factor
 	now     string            // the arm that the device is in; empty: unknown
+	path    string            // the path that both hosts are in
 	state   map[string]string // features of each arm's check, by arm, to see a slot that differs
 	idle    [2]float64        // CPUs busy while nothing ran: device, peer
 }
 
 // New claims the device and prepares both hosts.
 func New(ctx context.Context, l *lab.Lab) (*Rig, []string, error) {
-	r := &Rig{lab: l, factors: map[string]knob.Factor{}, state: map[string]string{}}
+	r := &Rig{lab: l, path: string(study.PathBase), factors: map[string]knob.Factor{}, state: map[string]string{}}
 	claimed, err := l.Device.Claim(ctx, l.Device.Dev)
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", l.Device.Name, err)
@@ -107,7 +108,10 @@ func (r *Rig) Run(ctx context.Context, s runner.Spec) (study.Slot, error) {
 	}
 	run, cancel := context.WithTimeout(ctx, seconds(s.SettleS+s.MeasureS)+slotTimeout)
 	defer cancel()
-	err := r.measure(run, s, &slot)
+	err := r.setPath(run, s.Cell.Path)
+	if err == nil {
+		err = r.measure(run, s, &slot)
+	}
 	switch {
 	case err == nil || ctx.Err() != nil:
 		return slot, ctx.Err()
@@ -116,6 +120,40 @@ func (r *Rig) Run(ctx context.Context, s runner.Spec) (study.Slot, error) {
 	}
 	slot.Void = err.Error()
 	return slot, r.alive(ctx, err)
+}
+
+// setPath brings a path about at both ends.
+func (r *Rig) setPath(ctx context.Context, path string) error {
+	if path == r.path {
+		return nil
+	}
+	r.path = ""
+	for _, e := range []*lab.End{r.lab.Device, r.lab.Peer} {
+		if _, err := e.SetPath(ctx, host.PathSetup{Device: e.Dev, Path: path}); err != nil {
+			return fmt.Errorf("%s: %w", e.Name, err)
+		}
+	}
+	r.path = path
+	return nil
+}
+
+// Paths brings every path about once, before anything is measured, and returns
+// how each was.
+func (r *Rig) Paths(ctx context.Context, paths []string) ([]string, error) {
+	var notes []string
+	for _, path := range paths {
+		for _, e := range []*lab.End{r.lab.Device, r.lab.Peer} {
+			res, err := e.SetPath(ctx, host.PathSetup{Device: e.Dev, Path: path})
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", e.Name, err)
+			}
+			if e == r.lab.Device && path != string(study.PathBase) {
+				notes = append(notes, "path "+path+": "+res.By)
+			}
+		}
+	}
+	r.path = ""
+	return notes, r.setPath(ctx, string(study.PathBase))
 }
 
 // slotTimeout bounds what a slot takes beside settling and measuring.
@@ -262,27 +300,43 @@ func rates(samples []load.Sample) []float64 {
 }
 
 // Idle measures, for a moment in which nothing runs, how busy both hosts are.
-func (r *Rig) Idle(ctx context.Context, s float64) ([2]float64, error) {
+func (r *Rig) Idle(ctx context.Context, s float64) (warnings []string, err error) {
 	ends := []*lab.End{r.lab.Device, r.lab.Peer}
 	var before, after [2]probe.Snapshot
 	for i, e := range ends {
-		var err error
 		if before[i], err = e.Probe(ctx); err != nil {
-			return r.idle, gone(err)
+			return nil, gone(err)
 		}
 	}
 	if err := wait(ctx, s); err != nil {
-		return r.idle, err
+		return nil, err
 	}
 	for i, e := range ends {
-		var err error
 		if after[i], err = e.Probe(ctx); err != nil {
-			return r.idle, gone(err)
+			return nil, gone(err)
 		}
 		w := probe.Delta(before[i], after[i])
 		r.idle[i] = w.CPU.Busy() / w.Elapsed.Seconds()
 	}
-	return r.idle, nil
+	return r.busyHost(), nil
+}
+
+// maxIdle is the share of a host that may be busy while nothing runs. Beyond it
+// the work is not a background to be taken off: it gives way to the load.
+const maxIdle = 0.1
+
+// busyHost says that a host does other work.
+func (r *Rig) busyHost() []string {
+	var out []string
+	for i, e := range []*lab.End{r.lab.Device, r.lab.Peer} {
+		if r.idle[i] > maxIdle*float64(e.Info.CPUs) {
+			out = append(out, fmt.Sprintf("%s was busy with other work, %.1f of its %d CPUs, before the load began: CPU figures hold some of it", e.Name, r.idle[i], e.Info.CPUs))
+			if r.lab.Shared {
+				break // it is one machine
+			}
+		}
+	}
+	return out
 }
 
 // Environment describes what the figures depend on.

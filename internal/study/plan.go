@@ -12,6 +12,7 @@ type Plan struct {
 	Raw      bool       `json:"raw,omitempty"` // do not stand in for a wire on a veth
 	Factors  []string   `json:"factors"`       // as given on the command line
 	Cross    bool       `json:"factorial,omitempty"`
+	Paths    []string   `json:"paths,omitempty"`     // as given
 	Families []string   `json:"families,omitempty"`  // ipv4, ipv6
 	Toward   string     `json:"direction,omitempty"` // tx or rx for all knobs; empty: what each is about
 	Arms     []Arm      `json:"arms"`

@@ -105,6 +105,17 @@ func (s *Study) Stuck(arm string) (Moved, bool) {
 	return Moved{}, false
 }
 
+// ContrastOf finds the comparison that a verdict was made from.
+func (s *Study) ContrastOf(v Verdict) (Contrast, bool) {
+	i := slices.IndexFunc(s.Plan.Contrast, func(c Contrast) bool {
+		return c.Knob == v.Knob && c.Baseline == v.Baseline && c.Arm == v.Arm && c.Cell == v.Cell && c.Interaction == v.Interaction
+	})
+	if i < 0 {
+		return Contrast{}, false
+	}
+	return s.Plan.Contrast[i], true
+}
+
 // CountBlocks returns the number of complete blocks: those that have a slot,
 // not void, of every arm in every cell in which some contrast needs it.
 // Contrasts with an arm that is stuck are never run and need none.
