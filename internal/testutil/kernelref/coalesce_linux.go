@@ -160,8 +160,13 @@ func (c *Coalescer) Close() {
 // Burst writes the frames, at most MaxBurst, as one poll and returns what the
 // kernel delivers, in order. segments tells how many frames of the burst an
 // output holds; reading ends when all are there, or with an error when nothing
-// comes for 300 ms.
+// comes for two seconds. What an earlier burst left behind is thrown away.
 func (c *Coalescer) Burst(frames [][]byte, segments func(Frame) int) ([]Frame, error) {
+	for {
+		if _, err := c.read(0); err != nil {
+			break
+		}
+	}
 	if err := setScheduler(0, unix.SCHED_FIFO, 50); err != nil {
 		return nil, err
 	}
@@ -182,7 +187,7 @@ func (c *Coalescer) Burst(frames [][]byte, segments func(Frame) int) ([]Frame, e
 	}
 	var out []Frame
 	for n := 0; n < len(frames); {
-		f, err := c.read()
+		f, err := c.read(2000)
 		if err != nil {
 			return out, fmt.Errorf("kernelref: %d of %d segments came back: %w", n, len(frames), err)
 		}
@@ -192,11 +197,11 @@ func (c *Coalescer) Burst(frames [][]byte, segments func(Frame) int) ([]Frame, e
 	return out, nil
 }
 
-// read returns the next frame, waiting at most 300 ms for it.
-func (c *Coalescer) read() (f Frame, err error) {
+// read returns the next frame, waiting at most so many milliseconds for it.
+func (c *Coalescer) read(timeout int) (f Frame, err error) {
 	for {
 		p := []unix.PollFd{{Fd: int32(c.out), Events: unix.POLLIN}}
-		n, err := unix.Poll(p, 300)
+		n, err := unix.Poll(p, timeout)
 		if errors.Is(err, unix.EINTR) {
 			continue
 		}
