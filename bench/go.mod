@@ -3,6 +3,7 @@ module github.com/offlab/offlab/bench
 go 1.26.0
 
 require (
+	github.com/offlab/anchors/tailscale202603 v0.0.0
 	github.com/offlab/offlab v0.0.0
 	github.com/tailscale/wireguard-go v0.0.0-20260730222847-4affce44577c
 	golang.org/x/sys v0.50.0
@@ -15,3 +16,6 @@ require (
 )
 
 replace github.com/offlab/offlab => ../
+
+// The last version whose GRO copies; the current one gathers.
+replace github.com/offlab/anchors/tailscale202603 => github.com/tailscale/wireguard-go v0.0.0-20260304043104-4184faf59e56

@@ -36,7 +36,7 @@ type row struct {
 // rows are all lines of the table. Each file adds its own.
 func rows() []row {
 	var all []row
-	for _, f := range []func() []row{checksumRows, gsoRows} {
+	for _, f := range []func() []row{checksumRows, gsoRows, groRows} {
 		all = append(all, f()...)
 	}
 	return all

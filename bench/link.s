@@ -1,0 +1,1 @@
+// This file lets gro.go declare functions without a body.
