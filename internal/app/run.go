@@ -40,7 +40,7 @@ type Request struct {
 	Cross     bool
 	Paths     []string
 	Families  []string
-	Direction string // tx, rx; empty: what each knob is about
+	Direction string // tx, rx or both; empty: what each knob is about
 	Streams   int
 	Verify    bool
 	MSS       int
@@ -183,15 +183,21 @@ func wantsWire(q Request, factors []knob.Factor) bool {
 	})
 }
 
-// directions returns the directions in which a factor is studied.
+// directions returns the directions in which a factor is studied. A knob that is
+// not about one of them is studied sending, unless asked for: two directions
+// take twice the time.
 func directions(q Request, f knob.Factor) []string {
-	if q.Direction != "" {
+	tx, rx := string(knob.TX), string(knob.RX)
+	switch {
+	case q.Direction == string(knob.Both):
+		return []string{tx, rx}
+	case q.Direction != "":
 		return []string{q.Direction}
+	case f.Direction == knob.RX:
+		return []string{rx}
+	default:
+		return []string{tx}
 	}
-	if f.Direction == knob.Both {
-		return []string{string(knob.TX), string(knob.RX)}
-	}
-	return []string{string(f.Direction)}
 }
 
 func openLab(ctx context.Context, p Program, q Request, wire bool) (*lab.Lab, error) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"time"
 
@@ -79,7 +80,7 @@ func (c *console) runCommand() *cobra.Command {
 	fl.StringVar(&f.paths, "path", "base", "ways to test, joined by commas: base, vlan:ID, qinq:OUTER,INNER")
 	fl.BoolVarP(&f.four, "ipv4", "4", false, "IPv4 (default)")
 	fl.BoolVarP(&f.six, "ipv6", "6", false, "IPv6; with -4 both")
-	fl.StringVar(&f.q.Direction, "direction", "", "data as the device sees it: tx or rx (default: what each knob is about)")
+	fl.StringVar(&f.q.Direction, "direction", "", "data as the device sees it: tx, rx or both (default: what each knob is about, else tx)")
 	fl.IntVar(&f.q.Streams, "streams", 1, "TCP connections, 1 to 1000")
 	fl.StringVar(&f.verify, "verify", "on", "the receiver checks every byte: on or off")
 	fl.IntVar(&f.q.MSS, "mss", 0, "largest TCP segment in bytes (default: the path's)")
@@ -95,7 +96,7 @@ func (c *console) runCommand() *cobra.Command {
 	fl.BoolVar(&f.json, "json", false, "the same as --format json")
 	fl.BoolVarP(&f.quiet, "quiet", "q", false, "no progress")
 	for name, values := range map[string][]string{
-		"lab": {"veth"}, "side": {"device", "peer"}, "direction": {"tx", "rx"}, "verify": {"on", "off"}, "format": formatNames(),
+		"lab": {"veth"}, "side": {"device", "peer"}, "direction": {"tx", "rx", "both"}, "verify": {"on", "off"}, "format": formatNames(),
 	} {
 		_ = cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
 	}
@@ -303,8 +304,8 @@ func (f *runFlags) traffic() error {
 	switch {
 	case q.Streams < 1 || q.Streams > 1000:
 		return usagef("--streams %d: want 1 to 1000", q.Streams)
-	case q.Direction != "" && q.Direction != "tx" && q.Direction != "rx":
-		return usagef("--direction %s: want tx or rx", q.Direction)
+	case !slices.Contains([]string{"", "tx", "rx", "both"}, q.Direction):
+		return usagef("--direction %s: want tx, rx or both", q.Direction)
 	case q.MSS != 0 && (q.MSS < 48 || q.MSS > 65495):
 		return usagef("--mss %d: want 48 to 65495 bytes", q.MSS)
 	case q.Alpha <= 0 || q.Alpha >= 0.5:

@@ -14,7 +14,7 @@ type Plan struct {
 	Cross    bool       `json:"factorial,omitempty"`
 	Paths    []string   `json:"paths,omitempty"`     // as given
 	Families []string   `json:"families,omitempty"`  // ipv4, ipv6
-	Toward   string     `json:"direction,omitempty"` // tx or rx for all knobs; empty: what each is about
+	Toward   string     `json:"direction,omitempty"` // tx, rx or both for all knobs; empty: what each is about
 	Arms     []Arm      `json:"arms"`
 	Cells    []Cell     `json:"cells"`
 	Contrast []Contrast `json:"contrasts"`
