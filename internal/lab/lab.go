@@ -104,7 +104,7 @@ func (l *Lab) pin(ctx context.Context) error {
 		}
 		e.Pinned["cpu"] = fmt.Sprint(i)
 	}
-	l.Notes = append(l.Notes, "one machine, each end on a CPU of its own: CPU figures are of both")
+	l.Notes = append(l.Notes, "one machine, a CPU for each end; CPU figures are of both")
 	return nil
 }
 

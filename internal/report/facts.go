@@ -69,44 +69,6 @@ func armSpread(s *study.Study, arms []string, cell study.Cell, metric string, bl
 	return spreadOf(values)
 }
 
-// contrastOf finds the comparison that a verdict was made from.
-func contrastOf(s *study.Study, v study.Verdict) (study.Contrast, bool) {
-	for _, c := range s.Plan.Contrast {
-		if c.Knob == v.Knob && c.Baseline == v.Baseline && c.Arm == v.Arm && c.Cell == v.Cell && c.Interaction == v.Interaction {
-			return c, true
-		}
-	}
-	return study.Contrast{}, false
-}
-
-// settingsWords says what an arm sets.
-func settingsWords(a study.Arm) string {
-	if len(a.Settings) == 0 {
-		return "the device as it was found"
-	}
-	var words []string
-	for _, x := range a.Settings {
-		words = append(words, x.Knob+" "+quoted(x.Value))
-	}
-	return strings.Join(words, ", ")
-}
-
-// featureCommand is the ethtool command that has the effect of an arm, when
-// all that the arm sets are features: knobs of one word that are on or off.
-func featureCommand(s *study.Study, check study.ArmCheck) string {
-	var cmd strings.Builder
-	for _, k := range check.Knobs {
-		if k.Asked != "on" && k.Asked != "off" || strings.ContainsAny(k.Knob, ": /.'\"") {
-			return ""
-		}
-		cmd.WriteString(" " + k.Knob + " " + k.Asked)
-	}
-	if cmd.Len() == 0 {
-		return ""
-	}
-	return "ethtool -K " + deviceName(s) + cmd.String()
-}
-
 func deviceName(s *study.Study) string {
 	for _, h := range s.Environment.Hosts {
 		if h.Role == s.Plan.Side || s.Plan.Side == "" && h.Role == "device" {
@@ -171,29 +133,31 @@ func after(sep, text string) string {
 	return sep + text
 }
 
-// noiseFacts gives the noise floor, one line a cell.
-func noiseFacts(s *study.Study) []fact {
-	var facts []fact
+// noiseFacts gives the noise floor, one line a cell. In brief only what usually
+// decides.
+func noiseFacts(s *study.Study, brief bool) []fact {
 	var cells []study.Cell
 	for _, n := range s.Noise {
 		if !slices.Contains(cells, n.Cell) {
 			cells = append(cells, n.Cell)
 		}
 	}
-	for _, c := range cells {
+	facts := make([]fact, len(cells))
+	names := variedCells(cells)
+	for i, c := range cells {
 		var words []string
 		pairs := 0
 		for _, n := range s.Noise {
-			if n.Cell == c {
+			if n.Cell == c && (!brief || n.Metric == study.Goodput || n.Metric == study.CPUPerByte) {
 				words = append(words, fmt.Sprintf("%s %.1f %%", metricName(n.Metric), 100*n.SD))
 				pairs = max(pairs, n.Pairs)
 			}
 		}
-		text := "an arm against itself differs by " + strings.Join(words, ", ") + " (SD, n=" + unit.Plural(int64(pairs), "pair") + ")"
-		if len(cells) > 1 {
-			text = cellWords(c) + ": " + text
+		text := strings.Join(words, ", ") + " (equal arms: SD, n=" + unit.Plural(int64(pairs), "pair") + ")"
+		if names[i] != "" {
+			text = names[i] + ": " + text
 		}
-		facts = append(facts, fact{"noise", text, plain})
+		facts[i] = fact{"noise", text, plain}
 	}
 	return facts
 }
@@ -202,24 +166,43 @@ func noiseFacts(s *study.Study) []fact {
 func environmentFacts(s *study.Study) []fact {
 	e := s.Environment
 	kernel := or(e.Kernel, "unknown") + after(", ", cpusWords(e.CPUs))
-	model := ""
 	if len(e.Hosts) > 0 {
-		model = e.Hosts[0].CPUModel
+		kernel += parenthesis(e.Hosts[0].CPUModel)
 	}
-	kernel += parenthesis(model) + after(", governor ", e.Governor)
-	facts := []fact{{"kernel", kernel, plain}}
-	for _, h := range e.Hosts {
-		facts = append(facts, fact{or(h.Role, "host"), hostWords(h, e, model), plain})
+	facts := []fact{{"kernel", kernel + after(", governor ", e.Governor), plain}}
+	for i := range e.Hosts {
+		facts = append(facts, fact{or(e.Hosts[i].Role, "host"), hostWords(e, i), plain})
 	}
 	facts = append(facts, fact{"load", loadWords(s), plain})
-	told := slices.ContainsFunc(e.Notes, func(n string) bool { return strings.Contains(n, "this machine") })
+	told := slices.ContainsFunc(e.Notes, func(n string) bool { return strings.Contains(n, "one machine") })
 	if e.Shared && !told {
-		facts = append(facts, fact{"note", "both ends share this machine: CPU is the sum of both", doubt})
+		facts = append(facts, fact{"note", "both ends share this machine: CPU figures are of both", doubt})
+	}
+	if lacksCPU(s) {
+		facts = append(facts, fact{"note", "no CPU figures: the machine was busy with other work", doubt})
 	}
 	for _, n := range e.Notes {
 		facts = append(facts, fact{"note", n, plain})
 	}
-	return append(facts, pinnedFacts(e.Hosts)...)
+	return facts
+}
+
+// lacksCPU reports whether the CPU was read and no verdict has a figure of it:
+// less was used than while nothing ran.
+func lacksCPU(s *study.Study) bool {
+	has := func(m study.Metric) bool { return isCPU(m.Name) }
+	measured := false
+	for _, v := range s.Verdicts {
+		if slices.ContainsFunc(v.Worth.Metrics, has) {
+			return false
+		}
+		measured = measured || len(v.Worth.Metrics) > 0
+	}
+	read := func(slot study.Slot) bool {
+		_, ok := slot.Evidence["device.cpu.busy_s"]
+		return ok && slot.Void == ""
+	}
+	return measured && slices.ContainsFunc(s.Slots, read)
 }
 
 func cpusWords(n int) string {
@@ -230,25 +213,25 @@ func cpusWords(n int) string {
 }
 
 // hostWords describes one end, as far as it is not like the first.
-func hostWords(h study.Host, e study.Environment, model string) string {
-	words := []string{h.Device + " (driver " + or(h.Driver, "unknown") + after(", firmware ", h.Firmware) + ")"}
-	if h.MTU > 0 {
-		words = append(words, fmt.Sprintf("MTU %d B", h.MTU))
+func hostWords(e study.Environment, i int) string {
+	h, first := e.Hosts[i], e.Hosts[0]
+	name := "host " + strings.TrimPrefix(h.Name, "host ")
+	if !e.Shared {
+		name = or(h.Hostname, name)
+	}
+	words := []string{name + ": " + h.Device + " (driver " + or(h.Driver, "unknown") + after(", firmware ", h.Firmware) + ")"}
+	if h.MTU > 0 && (i == 0 || h.MTU != first.MTU) {
+		words = append(words, fmt.Sprintf("MTU %d", h.MTU))
 	}
 	if h.SpeedBPS > 0 {
-		words = append(words, "link says "+unit.Value(h.SpeedBPS, "bit/s"))
+		words = append(words, unit.Value(h.SpeedBPS, "bit/s"))
 	} else {
 		words = append(words, "no link speed")
 	}
-	if e.Shared || h.Hostname == "" {
-		words = append(words, "host "+strings.TrimPrefix(h.Name, "host "))
-	} else {
-		words = append(words, "host "+h.Hostname)
-	}
 	if h.Kernel != "" && h.Kernel != e.Kernel {
-		words = append(words, "kernel "+h.Kernel)
+		words = append(words, h.Kernel)
 	}
-	if h.CPUModel != model {
+	if h.CPUModel != first.CPUModel {
 		words = append(words, strings.TrimSpace(cpusWords(h.CPUs)+" "+h.CPUModel))
 	}
 	return strings.Join(words, ", ")
@@ -263,12 +246,14 @@ func loadWords(s *study.Study) string {
 	if l.MSS > 0 {
 		words = append(words, fmt.Sprintf("MSS %d B", l.MSS))
 	}
-	if l.Verify {
-		words = append(words, "every byte checked")
-	} else {
+	if !l.Verify {
 		words = append(words, "payload not checked")
 	}
-	return strings.Join(words, ", ") + fmt.Sprintf("; slots of %s, %s to settle", unit.Seconds(s.Plan.MeasureS), unit.Seconds(s.Plan.SettleS))
+	text := strings.Join(words, ", ")
+	if s.Plan.MeasureS > 0 {
+		text += fmt.Sprintf("; slots of %s, %s to settle", unit.Seconds(s.Plan.MeasureS), unit.Seconds(s.Plan.SettleS))
+	}
+	return text
 }
 
 // pinnedFacts lists what the lab set for the study: first what both ends have in
@@ -295,6 +280,18 @@ func pinnedFacts(hosts []study.Host) []fact {
 		add(h.Device, own)
 	}
 	return facts
+}
+
+// pinnedCount says that there is more in the study file.
+func pinnedCount(hosts []study.Host) []fact {
+	n := 0
+	for _, h := range hosts {
+		n += len(h.Pinned)
+	}
+	if n == 0 {
+		return nil
+	}
+	return []fact{{"pinned", unit.Plural(int64(n), "setting") + ", see the study file", faint}}
 }
 
 // maxPinned is how many settings are listed; the study file has all.

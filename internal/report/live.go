@@ -116,11 +116,19 @@ func liveEffect(v study.Verdict) string {
 	case !ok:
 		return knob + " ..."
 	}
-	text := knob + " " + unit.ShortEffect(m.Effect, m.Low, m.High) + " " + blocksWords(m)
+	text := knob + " " + shortEffect(m) + " " + blocksWords(m)
 	if m.Decided {
 		text += " " + shortWord(m.Answer).text
 	}
 	return text
+}
+
+func shortEffect(m study.Metric) string {
+	low, high := m.Useful()
+	if m.Low != nil && m.High != nil && low == nil && high == nil {
+		return unit.Percent(m.Effect) + " " + shortBound
+	}
+	return unit.ShortEffect(m.Effect, low, high)
 }
 
 // liveBar draws how much of the budget is used, n columns wide.

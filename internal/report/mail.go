@@ -3,15 +3,18 @@ package report
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/offlab/offlab/internal/study"
 	"github.com/offlab/offlab/internal/unit"
+	"github.com/offlab/offlab/internal/verdict"
 )
 
 // renderMail writes what a reviewer of a patch asks for: what was compared, n,
-// median and range of each arm, the effect with its interval, the evidence
-// that the knob acted, the machine, and the command that does it again.
+// medians, the effect with its interval and alpha, the evidence that the knob
+// acted, the machine, and the commands that do it again. A block of one verdict
+// is read without scrolling.
 func renderMail(w io.Writer, s *study.Study, o Options) error {
 	p := &page{width: min(o.width(), mailWidth), ascii: true}
 	if len(s.Verdicts) == 0 {
@@ -26,18 +29,10 @@ func renderMail(w io.Writer, s *study.Study, o Options) error {
 		p.mailVerdict(s, v)
 		p.blank()
 	}
-	if len(s.Slots) > 0 && len(s.Verdicts) > 0 {
-		p.mailMethod()
-	}
-	p.context(s)
-	p.blank()
-	p.mailCommands(s)
+	p.mailContext(s)
 	_, err := io.WriteString(w, p.b.String())
 	return err
 }
-
-// mailLabelled is the column at which an answer begins.
-const mailLabelled = 12
 
 func (p *page) mailVerdict(s *study.Study, v study.Verdict) {
 	p.say(0, span{contrastWords(v) + " (" + cellWords(v.Cell) + ")", plain})
@@ -50,118 +45,108 @@ func (p *page) mailVerdict(s *study.Study, v study.Verdict) {
 		if a[1] == "-" {
 			text = a[2]
 		}
-		p.flow([]span{{"  " + a[0] + ":", plain}}, mailLabelled, span{text, plain})
+		p.flow([]span{label(a[0])}, labelled, span{text, plain})
 	}
-	if text := adviceWords(v.Advice); text != "" {
-		p.flow([]span{{"  advice:", plain}}, mailLabelled, span{text, plain})
+	if text := adviceWords(v); text != "" {
+		p.flow([]span{label("advice")}, labelled, span{text, plain})
 		if cmd := adviceCommand(v.Advice); cmd != "" {
-			p.command(mailLabelled, cmd)
+			p.command(labelled, cmd)
 		}
 	}
 	p.mailMetrics(s, v)
-	if len(v.Acts.Proof)+len(v.Right.Proof) > 0 {
-		p.blank()
-		p.proof(v.Acts, v.Right)
-	}
+	p.notes(v)
+	p.proof(v, true)
 }
 
-// mailMetrics gives each metric of both sides over the blocks that count, and
-// the effect beneath.
+// mailMetrics gives the change of each metric with its interval, and how far the
+// slots of the one that decides lie apart.
 func (p *page) mailMetrics(s *study.Study, v study.Verdict) {
-	if len(v.Worth.Metrics) == 0 {
+	t := table{head: []string{"median", sides(v), "change [" + confidence(s) + " interval]", ""}}
+	for _, m := range v.Worth.Metrics {
+		pair := pairWords(m)
+		if v.Interaction { // a difference of differences has no two sides
+			pair = ""
+		}
+		t.add(span{rowName(m.Name), plain}, span{pair, plain}, span{effectWords(m), plain}, span{blocksWords(m), plain})
+	}
+	if len(t.rows) == 0 {
 		return
 	}
-	p.blank()
-	t := table{head: []string{"", "", "n", "median", "min .. max"}, right: map[int]bool{2: true, 3: true, 4: true}}
-	c, found := contrastOf(s, v)
-	counted := countedBlocks(s)
-	for _, m := range v.Worth.Metrics {
-		for i, side := range []string{v.Baseline, v.Arm} {
-			if v.Interaction || !found {
-				break
-			}
-			sp := armSpread(s, c.ArmNames(i == 1), v.Cell, m.Name, counted)
-			name := metricName(m.Name)
-			if i == 1 {
-				name = ""
-			}
-			t.add(nil, span{name, plain}, span{shorten(side, 16), plain}, span{unit.Count(int64(sp.n)), plain},
-				span{spreadWords(sp, m, sp.median), plain}, span{spreadRange(sp, m), plain})
+	p.tightTable(4, t)
+	m, ok := primaryOf(v)
+	base, arm := sideSpreads(s, v, m)
+	if ok && base.n > 0 && arm.n > 0 {
+		low, high := unit.Range(base.min, base.max, m.Unit), unit.Range(arm.min, arm.max, m.Unit)
+		if i := strings.LastIndexByte(high, ' '); strings.Count(low+high, "/s") == 2 && strings.HasSuffix(low, high[i:]) {
+			low = strings.TrimSuffix(low, high[i:])
 		}
+		text := metricName(m.Name) + " min .. max: " + quoted(v.Baseline) + " " + low + ", " + quoted(v.Arm) + " " + high
+		p.flow([]span{{"    ", plain}}, 6, span{text, plain})
 	}
-	if len(t.rows) > 0 {
-		p.table(2, t)
-		p.blank()
-	}
-	p.mailEffects(s, v)
 }
 
-// mailEffects gives the change of each metric with its interval.
-func (p *page) mailEffects(s *study.Study, v study.Verdict) {
-	title := "change, " + quoted(shorten(v.Arm, 16)) + " against " + quoted(shorten(v.Baseline, 16))
-	if v.Interaction {
-		title = "interaction"
+// sideSpreads describes both sides of a verdict over the blocks that count.
+func sideSpreads(s *study.Study, v study.Verdict, m study.Metric) (base, arm spread) {
+	c, found := s.ContrastOf(v)
+	if v.Interaction || !found {
+		return spread{}, spread{}
 	}
-	p.say(2, span{fmt.Sprintf("%s [%s interval, alpha %g]:", title, confidence(s), s.Plan.Alpha), plain})
-	t := table{}
-	for _, m := range v.Worth.Metrics {
-		effect := effectWords(m)
-		if effect == "" {
+	counted := countedBlocks(s)
+	return armSpread(s, c.ArmNames(false), v.Cell, m.Name, counted), armSpread(s, c.ArmNames(true), v.Cell, m.Name, counted)
+}
+
+// mailContext says what all verdicts rest on and how to do it again.
+func (p *page) mailContext(s *study.Study) {
+	facts := append(warnings(s), environmentFacts(s)...)
+	if len(s.Verdicts) == 0 {
+		facts = append(facts, setupFacts(s)...)
+	}
+	p.facts(append(append(facts, noiseFacts(s, true)...), endFact(s), originFact(s)))
+	if len(s.Slots) > 0 && len(s.Verdicts) > 0 {
+		shared := ""
+		if n := len(s.Plan.Contrast); n > 1 {
+			shared = fmt.Sprintf(", shared by %d comparisons,", n)
+		}
+		p.flow([]span{label("n")}, labelled, span{fmt.Sprintf("blocks, arms in random order; alpha %g%s holds at any stop", s.Plan.Alpha, shared), plain})
+	}
+	var set []fact
+	for _, c := range commandsOf(s) {
+		set = append(set, fact{"set", c, plain})
+	}
+	p.facts(set)
+	again := strings.TrimSpace(reproduce(s))
+	if labelled+width(p.text(again)) <= p.width {
+		p.flow([]span{label("again")}, labelled, span{again, plain})
+		return
+	}
+	p.flow([]span{label("again")}, labelled)
+	p.command(4, again)
+}
+
+// commandsOf lists the commands that the values of the verdicts' knobs stand
+// for, each once: "ethtool -K eth0 tso on (as found)".
+func commandsOf(s *study.Study) []string {
+	var out []string
+	for _, v := range s.Verdicts {
+		if v.Interaction {
 			continue
 		}
-		var notes []span
-		for _, w := range m.Warnings {
-			notes = append(notes, span{w, plain})
-		}
-		t.add(notes, span{metricName(m.Name), plain}, span{effect, plain}, span{blocksWords(m), plain}, shortWord(m.Answer))
-	}
-	p.table(4, t)
-}
-
-func spreadWords(sp spread, m study.Metric, v float64) string {
-	if sp.n == 0 {
-		return "-"
-	}
-	return quantity(m, v)
-}
-
-func spreadRange(sp spread, m study.Metric) string {
-	if sp.n == 0 {
-		return "-"
-	}
-	return unit.Range(sp.min, sp.max, m.Unit) + perSlot(m)
-}
-
-// mailMethod says how the intervals came about, for readers who have not met
-// offlab.
-func (p *page) mailMethod() {
-	p.say(0, span{"Intervals hold at whatever block the study stopped. n counts blocks: one slot of each arm, in random " +
-		"order; arms are compared within blocks.", plain})
-	p.blank()
-}
-
-// mailCommands gives what was set, in commands where there are some, and how to
-// do it all again.
-func (p *page) mailCommands(s *study.Study) {
-	var arms []string
-	for _, c := range s.Checks {
-		if cmd := featureCommand(s, c); cmd != "" {
-			arms = append(arms, c.Arm, cmd)
-		} else if a, ok := s.Plan.FindArm(c.Arm); ok {
-			arms = append(arms, c.Arm, settingsWords(a))
+		c, _ := s.ContrastOf(v)
+		for i, value := range []string{v.Baseline, v.Arm} {
+			cmd := verdict.Command(v.Knob, value, deviceName(s))
+			if cmd == "" {
+				continue
+			}
+			if s.Plan.Side == "peer" {
+				cmd += " (at the peer)"
+			}
+			if names := c.ArmNames(i == 1); slices.Equal(names, []string{study.Current}) {
+				cmd += " (as found)"
+			}
+			if !slices.Contains(out, cmd) {
+				out = append(out, cmd)
+			}
 		}
 	}
-	if len(arms) > 0 {
-		where := "the device"
-		if s.Plan.Side == "peer" {
-			where = "the peer's device"
-		}
-		p.say(0, span{"arms, set on " + where + " before each slot:", plain})
-	}
-	for i := 0; i < len(arms); i += 2 {
-		p.say(2, span{shorten(arms[i], 40) + ":", plain})
-		p.command(4, arms[i+1])
-	}
-	p.say(0, span{"reproduce:", plain})
-	p.command(2, strings.TrimSpace(reproduce(s)))
+	return out
 }

@@ -71,7 +71,7 @@ func (p *mdPage) verdict(s *study.Study, v study.Verdict) {
 	p.row("right", bold(answerWord(v.Right.Answer)), mdText(rightWords(v)))
 	p.row("worth it", bold(answerWord(v.Worth.Answer)), mdText(worthWords(s, v)))
 	p.metrics(s, v)
-	if text := adviceWords(v.Advice); text != "" {
+	if text := adviceWords(v); text != "" {
 		p.printf("\n**Advice:** %s\n", mdText(text))
 		p.code(adviceCommand(v.Advice))
 		if v.Advice.Persistent != "" && adviceCommand(v.Advice) != "" {
@@ -148,7 +148,7 @@ func (p *mdPage) context(s *study.Study) {
 	for _, f := range setupFacts(s) {
 		p.row("setting up "+mdCode(f.label), mdText(f.text))
 	}
-	for _, f := range append(environmentFacts(s), noiseFacts(s)...) {
+	for _, f := range append(append(environmentFacts(s), noiseFacts(s, false)...), pinnedFacts(s.Environment.Hosts)...) {
 		p.row(f.label, mdText(f.text))
 	}
 	for _, f := range []fact{endFact(s), originFact(s)} {

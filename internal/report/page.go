@@ -178,20 +178,13 @@ func (p *page) command(indent int, cmd string) {
 	p.emit([]span{{pad + cmd, strong}})
 }
 
-// A row is one line of a table, with what has to be said about it beneath.
-type row struct {
-	cells []span
-	notes []span
-}
-
-// A table has left-aligned columns, but for those that right names.
+// A table has left-aligned columns.
 type table struct {
-	head  []string
-	right map[int]bool
-	rows  []row
+	head []string
+	rows [][]span
 }
 
-func (t *table) add(notes []span, cells ...span) { t.rows = append(t.rows, row{cells, notes}) }
+func (t *table) add(cells ...span) { t.rows = append(t.rows, cells) }
 
 // gap is the number of blanks between two columns.
 const gap = 2
@@ -211,7 +204,7 @@ func (p *page) widths(indent int, t table) (widths []int, total int) {
 		measure(i, h)
 	}
 	for _, r := range t.rows {
-		for i, c := range r.cells {
+		for i, c := range r {
 			measure(i, c.text)
 		}
 	}
@@ -237,21 +230,18 @@ func (p *page) table(indent int, t table) {
 		for _, h := range t.head {
 			head = append(head, span{h, faint})
 		}
-		p.cells(indent, head, widths, t.right)
+		p.cells(indent, head, widths)
 	}
 	for _, r := range t.rows {
 		if fits {
-			p.cells(indent, r.cells, widths, t.right)
+			p.cells(indent, r, widths)
 		} else {
-			p.stack(indent, r.cells)
-		}
-		for _, n := range r.notes {
-			p.flow([]span{{strings.Repeat(" ", indent+2) + "! ", n.style}}, indent+4, n)
+			p.stack(indent, r)
 		}
 	}
 }
 
-func (p *page) cells(indent int, cells []span, widths []int, right map[int]bool) {
+func (p *page) cells(indent int, cells []span, widths []int) {
 	line := []span{{strings.Repeat(" ", indent), plain}}
 	first := true
 	for i, c := range cells {
@@ -264,11 +254,7 @@ func (p *page) cells(indent int, cells []span, widths []int, right map[int]bool)
 		first = false
 		text := p.text(c.text)
 		pad := span{strings.Repeat(" ", max(0, widths[i]-width(text))), plain}
-		if right[i] {
-			line = append(line, pad, span{text, c.style})
-		} else {
-			line = append(line, span{text, c.style}, pad)
-		}
+		line = append(line, span{text, c.style}, pad)
 	}
 	p.emit(line)
 }

@@ -114,6 +114,40 @@ func TestNoOrphans(t *testing.T) {
 	}
 }
 
+// TestOneScreen: a report of one verdict is read without scrolling, and a mail of
+// one is short enough for a patch.
+func TestOneScreen(t *testing.T) {
+	for _, name := range []string{"better", "collapse", "fixed", "same", "veth-trap"} {
+		for format, limit := range map[string]int{"text": 28, "mail": 30} {
+			if n := strings.Count(render(t, load(t, name), format, report.Options{}), "\n"); n > limit {
+				t.Errorf("%s as %s has %d lines, want at most %d", name, format, n, limit)
+			}
+		}
+	}
+	foot := strings.Count(render(t, load(t, "same"), "text", report.Options{}), "\n")
+	if n := strings.Count(render(t, load(t, "factors"), "text", report.Options{}), "\n"); n > 4*14+foot {
+		t.Errorf("four verdicts take %d lines", n)
+	}
+}
+
+// TestEnds: machines of their own have CPU figures of their own, beneath the sum.
+func TestEnds(t *testing.T) {
+	s := better()
+	m := &s.Verdicts[0].Worth.Metrics
+	sender, receiver := (*m)[1], (*m)[1]
+	sender.Name, receiver.Name = study.CPUSender, study.CPUReceiver
+	*m = slices.Insert(*m, 2, sender, receiver)
+	out := render(t, s, "text", report.Options{})
+	for _, want := range []string{"\n    CPU/byte     better", "\n    - sender     better", "\n    - receiver   better"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("no %q in:\n%s", want, out)
+		}
+	}
+	if md := render(t, s, "md", report.Options{}); !strings.Contains(md, "| CPU/byte, sender |") {
+		t.Errorf("no sender in:\n%s", md)
+	}
+}
+
 var escapes = regexp.MustCompile("\x1b\\[[0-9;]*m")
 
 // checkLines says what no text report may hold: a line wider than allowed,

@@ -53,7 +53,7 @@ func veth(command string, factors ...string) *study.Study {
 		Environment: study.Environment{
 			Kernel: "6.18.0-amd64", CPUs: 2, Governor: "performance", Shared: true,
 			Hosts: []study.Host{host("a", "device", "veth0"), host("b", "peer", "veth1")},
-			Notes: []string{"two network namespaces joined by a veth pair: no wire, no NIC"},
+			Notes: []string{"one machine, a CPU for each end; CPU figures are of both", "GRO of the peer is off: on a veth it would reorder packets"},
 		},
 		Noise: []study.Noise{
 			{Cell: baseTx, Metric: study.Goodput, SD: 0.0081, Pairs: 4},
@@ -124,18 +124,20 @@ func tsoVerdict(c study.Cell) study.Verdict {
 	return study.Verdict{
 		Knob: "tso", Baseline: "off", Arm: "on", Cell: c,
 		Acts: study.Answer{
-			Answer: study.Yes, Text: "42.1 segments a packet handed to the device, 1.00 without",
+			Answer: study.Yes, Text: "segments per packet handed to the device: 1.0 -> 42.1",
 			Proof: []study.Proof{
-				{Layer: study.LayerFeatures, Source: "device: ethtool features", Baseline: "off", Arm: "on", Text: "tx-tcp-segmentation"},
-				{Layer: study.LayerCounters, Source: "device: Tcp.OutSegs / link.tx_packets", Baseline: 1.0, Arm: 42.1, Text: "42.1 segments a packet handed to the device, 1.00 without"},
+				{Layer: study.LayerFeatures, Source: "device: feature bits (ethtool -k)", Baseline: "off", Arm: "on", Text: "only 5 features off -> on (tx-tcp-segmentation and 4 more)"},
+				{Layer: study.LayerCounters, Source: "device: Tcp.OutSegs (/proc/net/snmp) / link.tx_packets (rtnetlink)", Baseline: 1.0, Arm: 42.1, Text: "segments per packet handed to the device: 1.0 -> 42.1"},
+				{Layer: study.LayerCounters, Source: "device: Tcp.OutSegs (/proc/net/snmp) / Ip.OutRequests (/proc/net/snmp)", Baseline: 41.8, Arm: 42.1, Text: "both arms build 42.1 segments a packet"},
 			},
 		},
 		Right: study.Answer{
-			Answer: study.Yes, Text: "18.2 GB checked, 0 B corrupt; 0 retransmits, 0 checksum errors",
+			Answer: study.Yes, Text: "6.70 GB and 11.5 GB compared byte by byte",
 			Proof: []study.Proof{
-				{Layer: study.LayerPayload, Source: "peer: load", Baseline: 6.7e9, Arm: 11.5e9, Text: "bytes checked against the generator, none corrupt"},
-				{Layer: study.LayerCounters, Source: "both ends: Tcp.InCsumErrors and others (/proc/net/snmp)", Baseline: 0.0, Arm: 0.0, Text: "checksum errors a gigabyte: 0.0 -> 0.0"},
-				{Layer: study.LayerCounters, Source: "both ends: link.rx_dropped and others (rtnetlink)", Baseline: 0.0, Arm: 0.0, Text: "drops a gigabyte: 0.0 -> 0.0"},
+				{Layer: study.LayerPayload, Source: "peer: the load's receiver, which compares every byte", Baseline: 6.7e9, Arm: 11.5e9, Text: "6.70 GB and 11.5 GB compared byte by byte"},
+				{Layer: study.LayerCounters, Source: "both ends: Tcp.InCsumErrors and others (/proc/net/snmp)", Baseline: 0.0, Arm: 0.0, Text: "checksum errors per GB: 0.0 -> 0.0"},
+				{Layer: study.LayerCounters, Source: "both ends: link.rx_dropped and others (rtnetlink)", Baseline: 0.0, Arm: 0.0, Text: "drops per GB: 0.0 -> 0.0"},
+				{Layer: study.LayerCounters, Source: "device: tcp_info", Baseline: 11.0, Arm: 186.0, Text: "retransmits per GB: 11.0 -> 186"},
 			},
 		},
 		Worth: study.Worth{
@@ -146,7 +148,7 @@ func tsoVerdict(c study.Cell) study.Verdict {
 				{Name: study.Retransmits, Unit: "1", Blocks: 8},
 			},
 		},
-		Advice: study.Advice{Action: study.KeepOn, Command: "ethtool -K veth0 tso on", Text: "keep on: goodput +71.2 % [+66.0, +76.1] with on instead of off"},
+		Advice: study.Advice{Action: study.KeepOn, Command: "ethtool -K veth0 tso on", Text: "keep on: goodput +71.2 % [+66.0, +76.1], on against off"},
 	}
 }
 
@@ -155,7 +157,14 @@ func better() *study.Study {
 	toggle(s, "tso", "tx-tcp-segmentation", baseTx)
 	s.Checks[0].Dragged = []study.Change{{Name: "tx-tcp-ecn-segmentation", From: "on", To: "off"}, {Name: "tx-tcp6-segmentation", From: "on", To: "off"}}
 	run(s, 8, map[string]level{study.Current: {20.4e9, 0.379, 0, 0.02}, "tso=off": {11.9e9, 0.612, 0, 0.02}})
-	s.Verdicts = []study.Verdict{tsoVerdict(baseTx)}
+	v := tsoVerdict(baseTx)
+	v.Acts.Proof[0].Text = "tx-tcp-segmentation off -> on"
+	for _, d := range s.Checks[0].Dragged {
+		v.Acts.Proof = append(v.Acts.Proof, study.Proof{
+			Layer: study.LayerFeatures, Source: v.Acts.Proof[0].Source, Baseline: "off", Arm: "on", Text: d.Name + " off -> on, dragged along",
+		})
+	}
+	s.Verdicts = []study.Verdict{v}
 	return s
 }
 
@@ -180,7 +189,7 @@ func factors() *study.Study {
 				{Name: study.CPUPerByte, Unit: "ns/B", Baseline: 0.381, Arm: 0.379, Effect: -0.0052, Low: new(-0.031), High: new(0.021), Blocks: 9, Answer: study.Same, Decided: true},
 			},
 		}
-		v.Advice = study.Advice{Action: study.Leave, Text: "no reason to touch it: inconclusive so far, about 11 more blocks would decide"}
+		v.Advice = study.Advice{Action: study.Leave, Text: "not decided: about 11 more blocks would decide"}
 		return v
 	}
 	s.Verdicts = []study.Verdict{tsoVerdict(baseTx), tsoVerdict(baseTx6), gro(baseTx), gro(baseTx6)}
@@ -191,7 +200,7 @@ func factors() *study.Study {
 	}
 	s.Verdicts[0].Worth.Metrics = s.Verdicts[0].Worth.Metrics[:2]
 	s.Verdicts[1].Worth.Answer, s.Verdicts[1].Advice.Action = study.Worse, study.TurnOff
-	s.Verdicts[1].Advice.Text, s.Verdicts[1].Advice.Command = "turn off: goodput -10.7 % [-13.1, -8.2] with on instead of off", "ethtool -K veth0 tx-tcp6-segmentation off"
+	s.Verdicts[1].Advice.Text, s.Verdicts[1].Advice.Command = "turn off: goodput -10.7 % [-13.1, -8.2], on against off", "ethtool -K veth0 tx-tcp6-segmentation off"
 	s.Verdicts[1].Worth.Metrics = []study.Metric{
 		{Name: study.Goodput, Unit: "bit/s", Baseline: 12.2e9, Arm: 10.9e9, Effect: -0.1066, Low: new(-0.131), High: new(-0.082), Blocks: 9, Answer: study.Worse, Decided: true},
 		{Name: study.CPUPerByte, Unit: "ns/B", Baseline: 0.61, Arm: 0.44, Effect: -0.279, Low: new(-0.31), High: new(-0.249), Blocks: 9, Answer: study.Better, Decided: true},
@@ -216,8 +225,8 @@ func interaction() *study.Study {
 	})
 	v := study.Verdict{
 		Knob: c.Knob, Baseline: "off", Arm: "on", Interaction: true, Cell: baseTx,
-		Acts:  study.Answer{Answer: study.Yes, Text: "both knobs act"},
-		Right: study.Answer{Answer: study.Yes, Text: "9.70 GB checked, 0 B corrupt"},
+		Acts:  study.Answer{Answer: study.CannotTell, Text: "an interaction has no counter of its own; its factors have verdicts of their own"},
+		Right: study.Answer{Answer: study.Yes, Text: "9.70 GB and 9.70 GB compared byte by byte"},
 		Worth: study.Worth{Answer: study.Worse, Primary: study.Goodput, Why: "together they gain 15.7 % less than one after the other", Metrics: []study.Metric{
 			{Name: study.Goodput, Unit: "bit/s", Baseline: 1, Arm: 0.843, Effect: -0.157, Low: new(-0.201), High: new(-0.112), Blocks: 7, Answer: study.Worse, Decided: true},
 		}},
@@ -236,13 +245,13 @@ func fixed() *study.Study {
 	s.Plan.Arms = append(s.Plan.Arms, on)
 	c := study.Cell{Path: "base", Family: "ipv4", Load: "bulk", Direction: "rx"}
 	s.Plan.Contrast = []study.Contrast{{Knob: "lro", Baseline: "off", Arm: "on", Cell: c, Terms: []study.Term{{Arm: on.Name, Weight: 1}, {Arm: study.Current, Weight: -1}}}}
-	s.Checks = []study.ArmCheck{{Arm: on.Name, Knobs: []study.Moved{{Knob: "lro", Asked: "on", Got: "off", Was: "off", Reason: "fixed: the driver does not let it change"}}}}
+	s.Checks = []study.ArmCheck{{Arm: on.Name, Knobs: []study.Moved{{Knob: "lro", Asked: "on", Got: "off", Was: "off", Reason: "fixed"}}}}
 	s.Verdicts = []study.Verdict{{
 		Knob: "lro", Baseline: "off", Arm: "on", Cell: c,
-		Acts: study.Answer{Answer: study.No, Text: "rx-lro stays off: fixed by the driver veth", Proof: []study.Proof{
-			{Layer: study.LayerFeatures, Source: "device: ethtool features", Baseline: "off [fixed]", Arm: "off [fixed]", Text: "rx-lro"},
+		Acts: study.Answer{Answer: study.No, Text: "lro stays off: fixed", Proof: []study.Proof{
+			{Layer: study.LayerFeatures, Source: "device: feature bits (ethtool -k)", Baseline: "off", Arm: "off", Text: "lro was set to on and is off"},
 		}},
-		Advice: study.Advice{Action: study.Leave, Text: "no reason to touch it: rx-lro stays off: fixed by the driver veth"},
+		Advice: study.Advice{Action: study.Leave, Text: "no reason to touch it: it cannot be changed here"},
 	}}
 	s.Ended = study.End{Why: study.EndSettled, Elapsed: 0.41}
 	return s
@@ -258,11 +267,11 @@ func vethTrap() *study.Study {
 	s.Ended = study.End{Why: study.EndDecided, Elapsed: 19.2}
 	s.Verdicts = []study.Verdict{{
 		Knob: "gro", Baseline: "off", Arm: "on", Cell: rx,
-		Acts: study.Answer{Answer: study.No, Text: "the feature moved, but the packets did not change: the sender's super-frames cross the veth unsegmented, so GRO has nothing to merge", Proof: []study.Proof{
-			{Layer: study.LayerFeatures, Source: "device: ethtool features", Baseline: "off", Arm: "on", Text: "rx-gro"},
-			{Layer: study.LayerCounters, Source: "device: IpExt.InNoECTPkts / Ip.InReceives", Baseline: 44.6, Arm: 44.7, Text: "segments a packet received by IP"},
+		Acts: study.Answer{Answer: study.No, Text: "both arms deliver 44.7 segments a packet: the packets were already aggregated when they reached the device", Proof: []study.Proof{
+			{Layer: study.LayerFeatures, Source: "device: feature bits (ethtool -k)", Baseline: "off", Arm: "on", Text: "only rx-gro off -> on"},
+			{Layer: study.LayerCounters, Source: "device: IpExt.In*Pkts (/proc/net/netstat) / Ip.InReceives (/proc/net/snmp)", Baseline: 44.6, Arm: 44.7, Text: "both arms deliver 44.7 segments a packet: the packets were already aggregated when they reached the device"},
 		}},
-		Advice: study.Advice{Action: study.Leave, Text: "no reason to touch it: nothing is aggregated in either arm"},
+		Advice: study.Advice{Action: study.Leave, Text: "no reason to touch it: it does nothing here"},
 	}}
 	return s
 }
@@ -282,18 +291,18 @@ func collapse() *study.Study {
 	run(s, 6, map[string]level{study.Current: {13.4e6, 11.2, 899, 0.03}, "tso=off": {818e6, 3.1, 0, 0.01}})
 	s.Verdicts = []study.Verdict{{
 		Knob: "tso", Baseline: "off", Arm: "on", Cell: vlan,
-		Acts: study.Answer{Answer: study.Yes, Text: "31.8 segments a packet handed to the device, 1.00 without", Proof: []study.Proof{
-			{Layer: study.LayerCounters, Source: "device: Tcp.OutSegs / link.tx_packets", Baseline: 1.0, Arm: 31.8, Text: "segments a packet handed to the device"},
+		Acts: study.Answer{Answer: study.Yes, Text: "segments per packet handed to the device: 1.0 -> 31.8", Proof: []study.Proof{
+			{Layer: study.LayerCounters, Source: "device: Tcp.OutSegs (/proc/net/snmp) / link.tx_packets (rtnetlink)", Baseline: 1.0, Arm: 31.8, Text: "segments per packet handed to the device: 1.0 -> 31.8"},
 		}},
-		Right: study.Answer{Answer: study.Wrong, Text: "collapse: goodput 818 -> 13.4 Mbit/s (-98.4 %) with 899 retransmits a slot, 0 without (n=6 blocks)", Proof: []study.Proof{
-			{Layer: study.LayerCounters, Source: "device: tcp_info.tcpi_total_retrans", Baseline: 0.0, Arm: 899.0, Text: "retransmits a slot, median"},
-			{Layer: study.LayerPayload, Source: "peer: load", Baseline: 0.0, Arm: 0.0, Text: "bytes corrupt"},
+		Right: study.Answer{Answer: study.Wrong, Text: "collapse: 13.4 Mbit/s while the other arm has 818 Mbit/s, with 899 retransmits a slot", Proof: []study.Proof{
+			{Layer: study.LayerCounters, Source: "device: tcp_info", Baseline: 0.0, Arm: 447000.0, Text: "retransmits per GB: 0.0 -> 447,000"},
+			{Layer: study.LayerPayload, Source: "peer: the load's receiver, which compares every byte", Baseline: 736e6, Arm: 12.1e6, Text: "736 MB and 12.1 MB compared byte by byte"},
 		}},
 		Worth: study.Worth{Metrics: []study.Metric{
 			{Name: study.Goodput, Unit: "bit/s", Baseline: 818e6, Arm: 13.4e6, Effect: -0.9836, Low: new(-0.9852), High: new(-0.9811), Blocks: 6, Answer: study.Worse, Decided: true},
 			{Name: study.Retransmits, Unit: "1", Baseline: 0, Arm: 899, Blocks: 6},
 		}},
-		Advice: study.Advice{Action: study.TurnOff, Command: "ethtool -K enp0s29f1 tso off", Persistent: "[Match]\nOriginalName=enp0s29f1\n[Link]\nTCPSegmentationOffload=no", Text: "turn off: on is wrong: collapse"},
+		Advice: study.Advice{Action: study.TurnOff, Command: "ethtool -K enp0s29f1 tso off", Persistent: "[Match]\nOriginalName=enp0s29f1\n[Link]\nTCPSegmentationOffload=no", Text: "turn off: on is wrong (collapse)"},
 	}}
 	return s
 }
@@ -301,13 +310,13 @@ func collapse() *study.Study {
 func same() *study.Study {
 	s := veth("offlab run cmd:noop='true','true' --lab veth --budget 90s", "cmd:noop='true','true'")
 	s.Plan.BudgetS = 90
-	s.Plan.Arms = []study.Arm{{Name: study.Current}, {Name: "noop=1", Settings: []study.Setting{{Knob: "cmd:noop", Value: "true"}}}, {Name: "noop=2", Settings: []study.Setting{{Knob: "cmd:noop", Value: "true"}}}}
-	s.Plan.Contrast = []study.Contrast{{Knob: "noop", Baseline: "true", Arm: "true", Cell: baseTx, Terms: []study.Term{{Arm: "noop=2", Weight: 1}, {Arm: "noop=1", Weight: -1}}}}
-	run(s, 14, map[string]level{"noop=1": {20.4e9, 0.379, 0, 0.01}, "noop=2": {20.4e9, 0.379, 0, 0.01}})
+	s.Plan.Arms = []study.Arm{{Name: study.Current}, {Name: "cmd:noop=on", Settings: []study.Setting{{Knob: "cmd:noop", Value: "on"}}}, {Name: "cmd:noop=off", Settings: []study.Setting{{Knob: "cmd:noop", Value: "off"}}}}
+	s.Plan.Contrast = []study.Contrast{{Knob: "cmd:noop", Baseline: "off", Arm: "on", Cell: baseTx, Terms: []study.Term{{Arm: "cmd:noop=on", Weight: 1}, {Arm: "cmd:noop=off", Weight: -1}}}}
+	run(s, 14, map[string]level{"cmd:noop=on": {20.4e9, 0.379, 0, 0.01}, "cmd:noop=off": {20.4e9, 0.379, 0, 0.01}})
 	s.Verdicts = []study.Verdict{{
-		Knob: "noop", Baseline: "true", Arm: "true", Cell: baseTx,
-		Acts:  study.Answer{Answer: study.CannotTell, Text: "a command: only what it changes could tell"},
-		Right: study.Answer{Answer: study.Yes, Text: "66.4 GB checked, 0 B corrupt"},
+		Knob: "cmd:noop", Baseline: "off", Arm: "on", Cell: baseTx,
+		Acts:  study.Answer{Answer: study.CannotTell, Text: "a command's effect cannot be read back"},
+		Right: study.Answer{Answer: study.Yes, Text: "33.2 GB and 33.2 GB compared byte by byte"},
 		Worth: study.Worth{Answer: study.Same, Primary: study.Goodput, Metrics: []study.Metric{
 			{Name: study.Goodput, Unit: "bit/s", Baseline: 20.4e9, Arm: 20.4e9, Effect: 0.0004, Low: new(-0.0081), High: new(0.0092), Blocks: 14, Answer: study.Same, Decided: true},
 			{Name: study.CPUPerByte, Unit: "ns/B", Baseline: 0.379, Arm: 0.378, Effect: -0.0021, Low: new(-0.019), High: new(0.0151), Blocks: 14, Answer: study.Same, Decided: true},
@@ -323,10 +332,11 @@ func inconclusive() *study.Study {
 	s.Plan.BudgetS, s.Blocks, s.Slots = 20, 3, s.Slots[:6]
 	v := &s.Verdicts[0]
 	v.Worth = study.Worth{Answer: study.Inconclusive, Primary: study.Goodput, Metrics: []study.Metric{
-		{Name: study.Goodput, Unit: "bit/s", Baseline: 11.9e9, Arm: 20.4e9, Effect: 0.712, Blocks: 3, Answer: study.Inconclusive, MoreBlocks: 4, Warnings: []string{"3 blocks bound nothing: the first interval comes with 5"}},
-		{Name: study.CPUPerByte, Unit: "ns/B", Baseline: 0.612, Arm: 0.379, Effect: -0.381, Low: new(-0.8), Blocks: 3, Answer: study.Inconclusive, MoreBlocks: 5},
+		{Name: study.Goodput, Unit: "bit/s", Baseline: 11.9e9, Arm: 20.4e9, Effect: 0.712, Low: new(-0.99999), High: new(856506.6), Blocks: 3, Answer: study.Inconclusive, MoreBlocks: 4, Warnings: []string{"3 blocks: no answer is possible with fewer than 6 at alpha 0.05"}},
+		{Name: study.CPUPerByte, Unit: "ns/B", Baseline: 0.612, Arm: 0.379, Effect: -0.381, Low: new(-0.8), Blocks: 3, Answer: study.Inconclusive, MoreBlocks: 5, Warnings: []string{"3 blocks: no answer is possible with fewer than 6 at alpha 0.05", "1 block without a CPU figure: the machine was busy with other work"}},
+		{Name: study.CPUPerPacket, Unit: "ns", Baseline: 810, Arm: 540, Effect: -0.333, Blocks: 3, Answer: study.Inconclusive, MoreBlocks: 5, Warnings: []string{"3 blocks: no answer is possible with fewer than 6 at alpha 0.05", "1 block without a CPU figure: the machine was busy with other work"}},
 	}}
-	v.Advice = study.Advice{Action: study.Leave, Text: "no reason to touch it: inconclusive so far, about 4 more blocks would decide"}
+	v.Advice = study.Advice{Action: study.Leave, Text: "not decided: about 4 more blocks would decide"}
 	return s
 }
 

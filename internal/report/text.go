@@ -2,7 +2,6 @@ package report
 
 import (
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/offlab/offlab/internal/study"
@@ -43,23 +42,22 @@ func label(s string) span {
 // have no room they are left to the details.
 func (p *page) summary(s *study.Study) {
 	p.say(0, span{unit.Plural(int64(len(s.Verdicts)), "verdict"), strong})
-	t := summaryTable(s, true)
-	if !p.fits(0, t) {
-		t = summaryTable(s, false)
+	t := summaryTable(s, " ["+confidence(s)+" interval]")
+	for _, interval := range []string{" [" + confidence(s) + "]", ""} {
+		if !p.fits(0, t) {
+			t = summaryTable(s, interval)
+		}
 	}
-	p.table(0, t)
+	p.tightTable(0, t)
 }
 
-func summaryTable(s *study.Study, intervals bool) table {
+func summaryTable(s *study.Study, interval string) table {
 	common := samePrimary(s.Verdicts)
 	title := metricName(common)
 	if common == "" {
 		title = "change"
 	}
-	if intervals {
-		title += " [" + confidence(s) + " interval]"
-	}
-	t := table{head: []string{"factor", "cell", "acts", "right", "worth it", title, ""}}
+	t := table{head: []string{"factor", "cell", "acts", "right", "worth it", title + interval, ""}}
 	var all []study.Cell
 	for _, v := range s.Verdicts {
 		all = append(all, v.Cell)
@@ -72,14 +70,14 @@ func summaryTable(s *study.Study, intervals bool) table {
 		change, n := "", ""
 		if m, ok := primaryOf(v); ok && v.Worth.Answer != "" {
 			change, n = unit.Percent(m.Effect), blocksWords(m)
-			if intervals {
+			if interval != "" {
 				change = effectWords(m)
 			}
 			if common == "" {
 				change = metricName(m.Name) + " " + change
 			}
 		}
-		t.add(nil, span{shortContrast(v), strong}, span{cells[i], plain}, shortWord(v.Acts.Answer),
+		t.add(span{shortContrast(v), strong}, span{cells[i], plain}, shortWord(v.Acts.Answer),
 			shortWord(v.Right.Answer), shortWord(v.Worth.Answer), span{change, plain}, span{n, plain})
 	}
 	return t
@@ -148,19 +146,36 @@ func (p *page) verdict(s *study.Study, v study.Verdict) {
 		p.flow([]span{label(a.label), a.answer, {pad, plain}}, labelled+column+gap, span{a.text, plain})
 	}
 	p.metrics(s, v)
-	p.advice(v.Advice)
-	p.proof(v.Acts, v.Right)
+	p.notes(v)
+	p.advice(v)
+	p.proof(v, len(s.Verdicts) > 1)
 }
 
 // metrics is the table of what was measured.
 func (p *page) metrics(s *study.Study, v study.Verdict) {
-	var t table
-	t.head = []string{"", "", sides(v), "change [" + confidence(s) + " interval]", ""}
-	for _, m := range v.Worth.Metrics {
-		var notes []span
-		for _, w := range m.Warnings {
-			notes = append(notes, span{w, doubt})
+	t := metricsTable(s, v)
+	if len(t.rows) == 0 {
+		return
+	}
+	p.tightTable(4, t)
+}
+
+// tightTable writes a table, and shortens what it says of useless intervals if
+// it would not fit.
+func (p *page) tightTable(indent int, t table) {
+	if !p.fits(indent, t) {
+		for _, r := range t.rows {
+			for i := range r {
+				r[i].text = strings.Replace(r[i].text, noBound, shortBound, 1)
+			}
 		}
+	}
+	p.table(indent, t)
+}
+
+func metricsTable(s *study.Study, v study.Verdict) table {
+	t := table{head: []string{"", "", sides(v), "change [" + confidence(s) + " interval]", ""}}
+	for _, m := range v.Worth.Metrics {
 		pair := pairWords(m)
 		if v.Interaction { // a difference of differences has no two sides
 			pair = ""
@@ -169,13 +184,51 @@ func (p *page) metrics(s *study.Study, v study.Verdict) {
 		if m.Answer == "" {
 			answer.text = ""
 		}
-		t.add(notes, span{metricName(m.Name), plain}, answer, span{pair, plain},
-			span{effectWords(m), strong}, span{blocksWords(m), plain})
+		t.add(span{rowName(m.Name), plain}, answer, span{pair, plain}, span{effectWords(m), strong}, span{blocksWords(m), plain})
 	}
-	if len(t.rows) > 0 {
-		p.table(4, t)
+	return t
+}
+
+// notes says what puts the metrics in doubt, each doubt once.
+func (p *page) notes(v study.Verdict) {
+	for _, n := range doubtsOf(v) {
+		p.flow([]span{{"    ! ", doubt}}, 6, span{n, doubt})
 	}
 }
+
+// doubtsOf lists the warnings of a verdict's metrics. What several metrics have
+// in common is said once, with their names.
+func doubtsOf(v study.Verdict) []string {
+	var texts []string
+	names := map[string][]string{}
+	tested, cpu := 0, 0
+	for _, m := range v.Worth.Metrics {
+		if !metricInfo(m.Name).Count {
+			tested++
+		}
+		if isCPU(m.Name) {
+			cpu++
+		}
+		for _, w := range m.Warnings {
+			if names[w] == nil {
+				texts = append(texts, w)
+			}
+			names[w] = append(names[w], metricName(m.Name))
+		}
+	}
+	for i, text := range texts {
+		n, who := len(names[text]), strings.Join(names[text], ", ")
+		if n == cpu && !strings.Contains(who, metricName(study.Goodput)) {
+			who = "CPU"
+		}
+		if (n < tested || n == 1) && !strings.Contains(text, who) {
+			texts[i] = who + ": " + text
+		}
+	}
+	return texts
+}
+
+func isCPU(metric string) bool { return strings.HasPrefix(metric, "cpu_") }
 
 // sides names the two values whose figures a table compares.
 func sides(v study.Verdict) string {
@@ -188,72 +241,15 @@ func sides(v study.Verdict) string {
 	return quoted(v.Baseline) + " -> " + quoted(v.Arm)
 }
 
-func (p *page) advice(a study.Advice) {
-	text := adviceWords(a)
+func (p *page) advice(v study.Verdict) {
+	text := adviceWords(v)
 	if text == "" {
 		return
 	}
 	p.flow([]span{{"  => ", strong}}, 5, span{text, strong})
-	if cmd := adviceCommand(a); cmd != "" {
+	if cmd := adviceCommand(v.Advice); cmd != "" {
 		p.command(5, cmd)
 	}
-}
-
-// proof lists the proofs of answers, each with its layer and source. What an
-// answer has said already is not said again, and counters that stood still are
-// gathered in one line.
-func (p *page) proof(answers ...study.Answer) {
-	var still, sources []string
-	title := "proof"
-	write := func(layer, text, source string) {
-		const column = 10
-		layer = shorten(clean(layer), column-1)
-		lead := span{layer + strings.Repeat(" ", column-width(layer)), faint}
-		p.flow([]span{label(title), lead}, labelled+column, span{text + " ", plain}, span{bracket(source), faint})
-		title = ""
-	}
-	for _, a := range answers {
-		for _, pr := range a.Proof {
-			switch {
-			case pr.Layer == study.LayerCounters && pr.Baseline == 0.0 && pr.Arm == 0.0:
-				name, _, _ := strings.Cut(pr.Text, ":")
-				still, sources = append(still, name), append(sources, pr.Source)
-			case pr.Text == a.Text && pr.Text != "":
-				write(pr.Layer, "as said above", pr.Source)
-			default:
-				write(pr.Layer, proofWords(pr), pr.Source)
-			}
-		}
-	}
-	if len(still) > 0 {
-		write(study.LayerCounters, "0 in both arms: "+strings.Join(still, ", "), joinSources(sources))
-	}
-}
-
-// joinSources lists sources, and what begins the same way only once: "both
-// ends: a" and "both ends: b" are "both ends: a; b".
-func joinSources(sources []string) string {
-	var out []string
-	last := ""
-	for _, s := range sources {
-		who, what, found := strings.Cut(s, ": ")
-		if found && who == last {
-			s = what
-		} else if found {
-			last = who
-		}
-		if !slices.Contains(out, s) {
-			out = append(out, s)
-		}
-	}
-	return strings.Join(out, "; ")
-}
-
-func bracket(source string) string {
-	if source == "" {
-		return ""
-	}
-	return "[" + source + "]"
 }
 
 // noVerdict says why there is nothing to say, and what was measured all the
@@ -276,7 +272,7 @@ func (p *page) noVerdict(s *study.Study) {
 			if sp.n == 0 || m.Count {
 				continue
 			}
-			t.add(nil, span{k.Arm, plain}, span{cells[i], plain}, span{metricName(m.Name), plain},
+			t.add(span{k.Arm, plain}, span{cells[i], plain}, span{metricName(m.Name), plain},
 				span{unit.Value(sp.median, m.Unit), strong}, span{unit.Range(sp.min, sp.max, m.Unit), plain},
 				span{"n=" + unit.Plural(int64(sp.n), "slot"), plain})
 		}
@@ -292,18 +288,16 @@ func (p *page) noVerdict(s *study.Study) {
 
 // context says what all verdicts rest on, what puts them in doubt first.
 func (p *page) context(s *study.Study) {
-	p.facts("", warnings(s))
-	p.facts("setting up", setupFacts(s))
-	p.facts("measured on", append(environmentFacts(s), noiseFacts(s)...))
-	p.facts("", []fact{endFact(s), originFact(s)})
+	all := warnings(s)
+	if len(s.Verdicts) == 0 { // verdicts say it themselves
+		all = append(all, setupFacts(s)...)
+	}
+	all = append(append(all, environmentFacts(s)...), noiseFacts(s, true)...)
+	p.facts(append(append(all, pinnedCount(s.Environment.Hosts)...), endFact(s), originFact(s)))
 }
 
-// facts writes labelled lines under a heading. A label that repeats is written
-// once.
-func (p *page) facts(heading string, facts []fact) {
-	if heading != "" && len(facts) > 0 {
-		p.say(0, span{heading, strong})
-	}
+// facts writes labelled lines. A label that repeats is written once.
+func (p *page) facts(facts []fact) {
 	column := labelled
 	for _, f := range facts {
 		column = max(column, min(width(clean(f.label))+4, p.width/3))

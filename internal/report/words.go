@@ -81,6 +81,8 @@ func answerWord(answer string) span {
 func shortWord(answer string) span {
 	w := answerWord(answer)
 	switch answer {
+	case study.Inconclusive:
+		w.text = "open"
 	case study.Same:
 		w.text = "same"
 	case study.Small:
@@ -91,12 +93,21 @@ func shortWord(answer string) span {
 	return w
 }
 
+// metricNames are the names that a table has room for.
 var metricNames = map[string]string{
 	study.CPUPerByte:   "CPU/byte",
+	study.CPUSender:    "CPU/byte, sender",
+	study.CPUReceiver:  "CPU/byte, receiver",
 	study.CPUPerPacket: "CPU/packet",
 }
 
 func metricName(name string) string { return or(metricNames[name], strings.ReplaceAll(name, "_", " ")) }
+
+// rowName is metricName in a table where the ends' shares stand under the sum.
+func rowName(name string) string {
+	_, end, _ := strings.Cut(metricNames[name], ", ")
+	return or(after("- ", end), metricName(name))
+}
 
 func metricInfo(name string) study.MetricInfo {
 	for _, m := range study.Metrics {
@@ -156,18 +167,15 @@ func worthWords(s *study.Study, v study.Verdict) string {
 	if v.Worth.Answer == "" {
 		return "not asked: " + notActing(v)
 	}
-	rope, decides := ropeWords(v.Worth.Primary), ""
-	if v.Worth.Why == "" {
-		decides = " (" + metricName(v.Worth.Primary) + " decides)"
-	}
+	metric, rope := metricName(v.Worth.Primary), ropeWords(v.Worth.Primary)
 	var text string
 	switch v.Worth.Answer {
 	case study.Better, study.Worse:
-		text = "by more than " + rope + decides
+		text = "in " + metric + ", by more than " + rope
 	case study.Same:
-		text = "any difference is within " + rope + decides
+		text = "any difference in " + metric + " is less than " + rope
 	case study.Small:
-		text = "there is a difference, but it may be within " + rope + decides
+		text = metric + " differs, perhaps by less than " + rope
 	case study.Inconclusive:
 		text = moreWords(s, v)
 	}
@@ -180,9 +188,9 @@ func worthWords(s *study.Study, v study.Verdict) string {
 func ropeWords(metric string) string {
 	rope := metricInfo(metric).ROPE
 	if rope == 0 {
-		return "what would not matter"
+		return "it takes to matter"
 	}
-	return fmt.Sprintf("the %g %% that would not matter", 100*rope)
+	return fmt.Sprintf("the %g %% it takes to matter", 100*rope)
 }
 
 // moreWords says what it would take to decide.
@@ -215,7 +223,12 @@ var actionWords = map[string]string{
 }
 
 // adviceWords is the recommendation in one line.
-func adviceWords(a study.Advice) string { return or(a.Text, or(actionWords[a.Action], a.Action)) }
+func adviceWords(v study.Verdict) string {
+	if v.Worth.Answer == study.Inconclusive && v.Advice.Action == study.Leave {
+		return or(v.Advice.Text, "not decided")
+	}
+	return or(v.Advice.Text, or(actionWords[v.Advice.Action], v.Advice.Action))
+}
 
 // adviceCommand is the command of an advice that asks for a change.
 func adviceCommand(a study.Advice) string {
@@ -243,8 +256,19 @@ func effectWords(m study.Metric) string {
 	if metricInfo(m.Name).Count || m.Blocks == 0 {
 		return ""
 	}
-	return unit.Effect(m.Effect, m.Low, m.High)
+	low, high := m.Useful()
+	if low == nil && high == nil {
+		return unit.Percent(m.Effect) + " " + noBound
+	}
+	return unit.Effect(m.Effect, low, high)
 }
+
+// noBound stands for an interval that tells nothing, shortBound where there is
+// little room.
+const (
+	noBound    = "[no useful bound yet]"
+	shortBound = "[no bound yet]"
+)
 
 func blocksWords(m study.Metric) string { return "n=" + unit.Count(int64(m.Blocks)) }
 
@@ -285,7 +309,9 @@ func proofPair(p study.Proof) (baseline, arm string) {
 // gives the figures itself is enough.
 func proofWords(p study.Proof) string {
 	_, number := p.Arm.(float64)
-	if p.Baseline == nil && p.Arm == nil || strings.Contains(p.Text, " -> ") || number && strings.ContainsAny(p.Text, "0123456789") {
+	state, _ := p.Arm.(string)
+	if p.Baseline == nil && p.Arm == nil || strings.Contains(p.Text, " -> ") || number && strings.ContainsAny(p.Text, "0123456789") ||
+		slices.Contains(strings.Fields(p.Text), state) {
 		return p.Text
 	}
 	baseline, arm := proofPair(p)

@@ -18,11 +18,11 @@ func (w *view) advice(v study.Verdict, broken side) study.Advice {
 	decides := metric(v.Worth.Metrics, v.Worth.Primary)
 	switch {
 	case broken == arm:
-		return w.recommend(w.c.Baseline, w.c.Arm+" is wrong: "+v.Right.Text)
+		return w.recommend(w.c.Baseline, w.c.Arm+" is wrong"+faultIn(v))
 	case broken == baseline:
-		return w.recommend(w.c.Arm, w.c.Baseline+" is wrong: "+v.Right.Text)
+		return w.recommend(w.c.Arm, w.c.Baseline+" is wrong"+faultIn(v))
 	case v.Right.Answer == study.Wrong:
-		return leave("both values are wrong: " + v.Right.Text)
+		return leave("both values are wrong")
 	case v.Worth.Answer == study.Better:
 		return w.recommend(w.c.Arm, w.because(decides))
 	case v.Worth.Answer == study.Worse:
@@ -34,6 +34,17 @@ func (w *view) advice(v study.Verdict, broken side) study.Advice {
 	default:
 		return leave("not decided: " + more(decides))
 	}
+}
+
+// faultIn names the fault that the answer to "is it right" tells of: " (collapse)".
+func faultIn(v study.Verdict) string {
+	text := v.Right.Text
+	if _, after, ok := strings.Cut(text, brokenOne); ok {
+		text = after
+	}
+	kind, _, _ := strings.Cut(text, ":")
+	kind, _, _ = strings.Cut(kind, " per ")
+	return " (" + kind + ")"
 }
 
 func leave(text string) study.Advice { return study.Advice{Action: study.Leave, Text: text} }
@@ -66,7 +77,7 @@ func (w *view) because(m *study.Metric) string {
 	if m == nil {
 		return ""
 	}
-	return fmt.Sprintf("%s with %s instead of %s", effectText(m), w.c.Arm, w.c.Baseline)
+	return fmt.Sprintf("%s, %s against %s", effectText(m), w.c.Arm, w.c.Baseline)
 }
 
 // effectText gives a metric's effect with what is of use of its interval.

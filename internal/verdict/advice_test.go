@@ -62,7 +62,7 @@ func TestAdvice(t *testing.T) {
 			equal(t, "command", a.Command, tt.command)
 			equal(t, "persistent", a.Persistent, tt.persistent)
 			has(t, "text", a.Text, tt.text)
-			has(t, "text", a.Text, " instead of ")
+			has(t, "text", a.Text, " against ")
 		})
 	}
 }

@@ -98,9 +98,8 @@ func (w *view) featureProof() []study.Proof {
 			Layer: study.LayerFeatures, Source: source, Baseline: st.base, Arm: st.treated, Text: st.text(),
 		}
 	}
-	dragged := func(st *state) bool { return st.dragged || st.stuck != "" }
-	if n := len(states); n > 0 && wayOf(w.c.Knob).kind == kindFeature && len(w.terms) == 2 && !slices.ContainsFunc(states, dragged) {
-		proof[n-1].Text += ", no other"
+	if len(states) == 1 && states[0].stuck == "" && wayOf(w.c.Knob).kind == kindFeature && len(w.terms) == 2 {
+		proof[0].Text = "only " + proof[0].Text
 	}
 	return proof
 }

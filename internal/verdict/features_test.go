@@ -25,18 +25,18 @@ func TestFeatureProof(t *testing.T) {
 		bits, dragged []study.Change
 		want          string
 	}{
-		{"off", "on", changes("on", "off", tso...), nil, "3 features off -> on (tx-tcp-segmentation and 2 more), no other"},
-		{"on", "off", changes("off", "on", tso...), nil, "3 features off -> on (tx-tcp-segmentation and 2 more), no other"},
-		{"one", "on", changes("on", "off", "rx-gro"), nil, "rx-gro off -> on, no other"},
+		{"off", "on", changes("on", "off", tso...), nil, "only 3 features off -> on (tx-tcp-segmentation and 2 more)"},
+		{"on", "off", changes("off", "on", tso...), nil, "only 3 features off -> on (tx-tcp-segmentation and 2 more)"},
+		{"one", "on", changes("on", "off", "rx-gro"), nil, "only rx-gro off -> on"},
 		{
 			"mixed", "on", append(changes("on", "off", tso...), changes("on", "off [requested on]", "x")...), nil,
-			"3 features off -> on (tx-tcp-segmentation and 2 more), x off [requested on] -> on, no other",
+			"only 3 features off -> on (tx-tcp-segmentation and 2 more), x off [requested on] -> on",
 		},
 		{
 			"dragged", "on", changes("on", "off", tso...), changes("on", "off", "tx-udp-segmentation"),
 			"3 features off -> on (tx-tcp-segmentation and 2 more)|tx-udp-segmentation off -> on, dragged along",
 		},
-		{"no-bits", "on", nil, nil, "tso off -> on, no other"},
+		{"no-bits", "on", nil, nil, "only tso off -> on"},
 	} {
 		b := newBuilder().knob("tso", "off", "on", tt.current, tx)
 		b.Checks[0].Knobs[0].Bits, b.Checks[0].Dragged = tt.bits, tt.dragged

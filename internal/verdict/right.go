@@ -100,13 +100,15 @@ func (w *view) ruling(faults []fault) (answer, text string, broken side) {
 	case len(ofArm) > 0:
 		return study.Wrong, join(ofArm), arm
 	case len(ofBase) > 0:
-		return study.Wrong, fmt.Sprintf("the baseline (%s) is the broken one: %s", w.c.Baseline, join(ofBase)), baseline
+		return study.Wrong, fmt.Sprintf("the baseline (%s)%s%s", w.c.Baseline, brokenOne, join(ofBase)), baseline
 	case len(ofBoth) > 0:
 		return study.CannotTell, "both arms have it: " + join(ofBoth), neither
 	default:
 		return "", "", neither
 	}
 }
+
+const brokenOne = " is the broken one: "
 
 func join(texts []string) string { return strings.Join(texts, "; ") }
 
@@ -241,9 +243,9 @@ func (v violation) rate(sum, bytes float64, slots int) float64 {
 
 func (v violation) per() string {
 	if v.perSlot {
-		return "a slot"
+		return "per slot"
 	}
-	return "a gigabyte"
+	return "per GB"
 }
 
 // A tally is what the counters of a violation show in the slots of one side.
@@ -319,7 +321,7 @@ func (w *view) retransProof(slots [2][]*study.Slot) []study.Proof {
 	}
 	return []study.Proof{{
 		Layer: study.LayerCounters, Source: w.sender() + ": tcp_info", Baseline: a, Arm: b,
-		Text: "retransmits a gigabyte: " + pair(a, b),
+		Text: "retransmits per GB: " + pair(a, b),
 	}}
 }
 

@@ -32,11 +32,11 @@ func TestRight(t *testing.T) {
 		},
 		{
 			name: "payload", off: effect{goodput: 1e9}, on: effect{goodput: 1.3e9, findings: payload("byte 1448 is 0x00")},
-			answer: study.Wrong, text: "payload: byte 1448 is 0x00 (receiver, block 0)", action: study.TurnOff, advice: "turn off: on is wrong: payload",
+			answer: study.Wrong, text: "payload: byte 1448 is 0x00 (receiver, block 0)", action: study.TurnOff, advice: "turn off: on is wrong (payload)",
 		},
 		{
 			name: "payload-of-baseline", off: effect{goodput: 1e9, findings: payload("byte 9")}, on: effect{goodput: 1e9},
-			answer: study.Wrong, text: "the baseline (off) is the broken one: payload: byte 9", action: study.KeepOn, advice: "keep on: off is wrong: ",
+			answer: study.Wrong, text: "the baseline (off) is the broken one: payload: byte 9", action: study.KeepOn, advice: "keep on: off is wrong (payload)",
 		},
 		{
 			name: "payload-of-both", off: effect{goodput: 1e9, findings: payload("byte 9")}, on: effect{goodput: 1.3e9, findings: payload("byte 9")},
@@ -44,11 +44,11 @@ func TestRight(t *testing.T) {
 		},
 		{
 			name: "different-faults", off: effect{goodput: 1e9, findings: payload("byte 9")}, on: effect{goodput: 1e9, evidence: counter("peer.Tcp.InCsumErrors", 4)},
-			answer: study.Wrong, text: "on: checksum errors a gigabyte", action: study.Leave, advice: "both values are wrong",
+			answer: study.Wrong, text: "on: checksum errors per GB", action: study.Leave, advice: "both values are wrong",
 		},
 		{
 			name: "checksum", off: effect{goodput: 1e9, evidence: clean}, on: effect{goodput: 1e9, evidence: counter("peer.Tcp.InCsumErrors", 4)},
-			answer: study.Wrong, text: "checksum errors a gigabyte: 0.0 -> 16.0 (peer: Tcp.InCsumErrors (/proc/net/snmp))", action: study.TurnOff, advice: "turn off: on is wrong",
+			answer: study.Wrong, text: "checksum errors per GB: 0.0 -> 16.0 (peer: Tcp.InCsumErrors (/proc/net/snmp))", action: study.TurnOff, advice: "turn off: on is wrong",
 		},
 		{
 			name: "checksum-of-both", off: effect{goodput: 1e9, evidence: counter("peer.Tcp.InCsumErrors", 3)}, on: effect{goodput: 1e9, evidence: counter("peer.Tcp.InCsumErrors", 4)},
@@ -60,7 +60,7 @@ func TestRight(t *testing.T) {
 		},
 		{
 			name: "drops", off: effect{goodput: 1e9, evidence: clean}, on: effect{goodput: 1e9, evidence: counter("peer.link.rx_dropped", 20_000)},
-			answer: study.Wrong, text: "drops a gigabyte",
+			answer: study.Wrong, text: "drops per GB",
 		},
 		{
 			// A full queue drops some packets to slow TCP down.
@@ -69,7 +69,7 @@ func TestRight(t *testing.T) {
 		},
 		{
 			name: "resets", off: effect{goodput: 1e9, evidence: clean}, on: effect{goodput: 1e9, evidence: counter("peer.Tcp.EstabResets", 1)},
-			answer: study.Wrong, text: "resets a slot: 0.0 -> 1.0",
+			answer: study.Wrong, text: "resets per slot: 0.0 -> 1.0",
 		},
 		{
 			// The load may end its connections with a reset, in both arms.
@@ -79,7 +79,7 @@ func TestRight(t *testing.T) {
 		{
 			// The VLAN case of the stmmac thread, in 10 s each.
 			name: "collapse", off: effect{goodput: 818e6, retransmits: 0}, on: effect{goodput: 13.4e6, retransmits: 899},
-			answer: study.Wrong, text: "while the other arm has 81", action: study.TurnOff, advice: "turn off: on is wrong: collapse",
+			answer: study.Wrong, text: "while the other arm has 81", action: study.TurnOff, advice: "turn off: on is wrong (collapse)",
 		},
 		{
 			name: "collapse-of-baseline", off: effect{goodput: 13.4e6, retransmits: 899}, on: effect{goodput: 818e6},
@@ -138,8 +138,8 @@ func TestRightProof(t *testing.T) {
 	}
 	for _, want := range []string{
 		"1.00 GB and 1.30 GB compared byte by byte", // counted, and by goodput
-		"checksum errors a gigabyte: 0.0 -> 0.0", "drops a gigabyte: 0.0 -> 0.0",
-		"resets a slot: 0.0 -> 0.0", "retransmits a gigabyte: 0.0 -> 6.2",
+		"checksum errors per GB: 0.0 -> 0.0", "drops per GB: 0.0 -> 0.0",
+		"resets per slot: 0.0 -> 0.0", "retransmits per GB: 0.0 -> 6.2",
 	} {
 		has(t, "proofs", strings.Join(texts, "|"), want)
 	}

@@ -25,7 +25,7 @@ const maxLooks = 200
 // is none of a count, and of a verdict that is not of this study.
 func Trace(s *study.Study, v study.Verdict, name string) []Point {
 	info := infoOfMetric(name)
-	c, ok := contrastOf(s, v)
+	c, ok := s.ContrastOf(v)
 	if !ok || info.Name == "" || info.Count {
 		return nil
 	}
@@ -44,16 +44,6 @@ func Trace(s *study.Study, v study.Verdict, name string) []Point {
 		points[i].Low, points[i].High = r.Interval.Ends()
 	}
 	return points
-}
-
-// contrastOf finds the comparison that a verdict was made from.
-func contrastOf(s *study.Study, v study.Verdict) (study.Contrast, bool) {
-	for _, c := range s.Plan.Contrast {
-		if c.Knob == v.Knob && c.Baseline == v.Baseline && c.Arm == v.Arm && c.Cell == v.Cell && c.Interaction == v.Interaction {
-			return c, true
-		}
-	}
-	return study.Contrast{}, false
 }
 
 func infoOfMetric(name string) study.MetricInfo {
