@@ -20,7 +20,7 @@ var layers = []struct {
 	name string
 	pkgs []string
 }{
-	{"lib", []string{"packet", "packet/checksum", "vnet", "gso", "gro"}},
+	{"lib", []string{"packet", "packet/checksum", "vnet", "feature", "gso", "gro"}},
 	{"pure", []string{"internal/catalog", "internal/unit", "internal/stats", "internal/study", "internal/verdict", "internal/report"}},
 	{"sys", []string{"internal/sys/netns", "internal/sys/ethtool", "internal/sys/rtnl", "internal/sys/counters", "internal/sys/cpu", "internal/sys/sock", "internal/sys/sysctl", "internal/sys/proc", "internal/sys/bpf", "internal/sys/tap"}},
 	{"engine", []string{"internal/agent", "internal/agent/transport", "internal/knob", "internal/load", "internal/probe", "internal/softnic", "internal/softnic/model", "internal/softnic/fault"}},
