@@ -254,6 +254,10 @@ func Delta(a, b Snapshot) Window {
 	return w
 }
 
+// NoData is the Void of a window in which the streams stood and moved nothing:
+// it may be what a broken offload does.
+const NoData = "no data moved"
+
 func void(a, b Snapshot) string {
 	switch {
 	case b.Error != "":
@@ -265,7 +269,7 @@ func void(a, b Snapshot) string {
 	case a.Connected < len(a.PerStream):
 		return "not all streams stood at the start"
 	case b.Bytes == a.Bytes:
-		return "no data moved"
+		return NoData
 	}
 	return ""
 }

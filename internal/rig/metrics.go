@@ -26,7 +26,7 @@ func (r *Rig) fill(slot *study.Slot, s runner.Spec, a, b both) {
 		})
 	}
 	for _, w := range []load.Window{got, sent} {
-		if w.Void != "" {
+		if w.Void != "" && w.Void != load.NoData {
 			slot.Void = w.Void
 			return
 		}
@@ -46,6 +46,11 @@ func (r *Rig) fill(slot *study.Slot, s runner.Spec, a, b both) {
 	slot.Evidence[roles[1]+".process.cpu_s"] = got.CPU().Seconds()
 	slot.Evidence[roles[1]+".load.bytes"] = float64(got.Bytes)
 	slot.Evidence[roles[1]+".load.corrupt"] = float64(got.Corrupt)
+	if got.Void == load.NoData {
+		// One byte, so that there is a ratio to speak of.
+		got.Bytes, slot.Evidence[roles[1]+".load.stalled"] = 1, 1
+		slot.Warnings = append(slot.Warnings, "nothing moved in the measured time: counted as one byte")
+	}
 	slot.Evidence[roles[1]+".load.calls"] = float64(got.Calls)
 	slot.Evidence[roles[0]+".load.rtt_s"] = sent.Info.RTT.Seconds()
 	slot.Evidence[roles[0]+".load.snd_mss"] = float64(sent.Info.SndMSS)

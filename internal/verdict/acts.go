@@ -113,7 +113,7 @@ func (w *view) keep(p promise, a *study.Answer) {
 	case p.family != "" && p.family != w.c.Cell.Family:
 		a.Text = firstOf(a.Text, fmt.Sprintf("%s is about %s, and this is %s", w.c.Knob, p.family, w.c.Cell.Family))
 		return
-	case p.atEnd && role != w.knobEnd():
+	case p.atEnd && role != knobEnd:
 		a.Text = firstOf(a.Text, fmt.Sprintf("%s acts on what its end %s, and here the %s does that",
 			w.c.Knob, map[end]string{sending: "sends", receiving: "receives"}[p.end], role))
 		return

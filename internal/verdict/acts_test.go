@@ -167,19 +167,21 @@ func TestActsReversed(t *testing.T) {
 	}
 }
 
-// TestActsAtPeer changes the peer's device: the cell's receiver if the device
-// sends.
+// TestActsAtPeer has the device under test at the far end: it keeps its role, and
+// the advice says where it is.
 func TestActsAtPeer(t *testing.T) {
-	b := newBuilder().knob("gro", "off", "on", "on", tx)
+	rx := tx
+	rx.Direction = "rx"
+	b := newBuilder().knob("gro", "off", "on", "on", rx)
 	b.Plan.Side = "peer"
 	v := b.run(6, map[string]effect{
-		study.Current: {goodput: 1e9, evidence: received("peer", "Ip", 38, 1)},
-		"gro=off":     {goodput: 0.5e9, evidence: received("peer", "Ip", 1, 1)},
+		study.Current: {goodput: 1e9, evidence: received("device", "Ip", 38, 1)},
+		"gro=off":     {goodput: 0.5e9, evidence: received("device", "Ip", 1, 1)},
 	}).only(t)
 	equal(t, "acts", v.Acts.Answer, study.Yes)
-	has(t, "source", v.Acts.Proof[0].Source, "peer: feature bits")
+	has(t, "source", v.Acts.Proof[0].Source, "device: feature bits")
 	has(t, "advice", v.Advice.Text, "keep on at the peer: ")
-	has(t, "command", v.Advice.Command, "ethtool -K eth1 gro on")
+	has(t, "command", v.Advice.Command, "ethtool -K eth0 gro on")
 }
 
 func TestActsValues(t *testing.T) {

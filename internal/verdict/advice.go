@@ -123,7 +123,7 @@ func (w *view) recommend(value, why string) study.Advice {
 	default:
 		a.Action, verb = study.Set, fmt.Sprintf("set %s to %s", w.c.Knob, value)
 	}
-	if w.knobEnd() == rolePeer {
+	if w.s.Plan.Side == rolePeer { // the device under test is that of the far end
 		verb += " at the peer"
 	}
 	a.Text = verb + ": " + why
@@ -164,10 +164,10 @@ func (w *view) present() string {
 func (w *view) device() string {
 	p := w.s.Plan
 	name := p.Device
-	if w.knobEnd() == rolePeer {
+	if w.s.Plan.Side == rolePeer { // the device under test is that of the far end
 		name = p.PeerDev
 	}
-	if h := w.host(w.knobEnd()); h != nil {
+	if h := w.host(knobEnd); h != nil {
 		name = firstOf(h.Device, name)
 	}
 	return cmp.Or(name, "DEV")

@@ -91,7 +91,7 @@ func bitsText(bits []study.Change) string {
 // each part of the knob, and one for each thing that was dragged along.
 func (w *view) featureProof() []study.Proof {
 	states := w.states()
-	source := w.knobEnd() + ": " + wayOf(w.c.Knob).source
+	source := knobEnd + ": " + wayOf(w.c.Knob).source
 	proof := make([]study.Proof, len(states))
 	for i, st := range states {
 		proof[i] = study.Proof{

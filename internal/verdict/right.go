@@ -43,6 +43,8 @@ const (
 	retransMin   = 10   // in a slot
 	retransShare = 0.03 // of the segments, and more
 	timeoutsMin  = 2    // in a slot
+	ruin         = 0.05 // of the other arm's goodput: then a timeout in every other slot is enough,
+	timeoutsRuin = 0.5  // since the pauses between them outgrow a slot
 	timeoutSegs  = 1000 // segments that come through for each timeout, at most
 	segmentBytes = 1448 // payload of a segment, MTU 1500 with timestamps
 	giga         = 1e9
@@ -351,13 +353,21 @@ func (w *view) collapsed(slots [2][]*study.Slot) []fault {
 		usual, _, _ := perByte(slots[1-i], w.retransmits)
 		stalls, stallsMean, _ := perByte(slots[i], timeouts)
 		usualStalls, _, _ := perByte(slots[1-i], timeouts)
+		stuck := w.stalled(slots[i])
+		few := float64(timeoutsMin)
+		if bad < ruin*good {
+			few = timeoutsRuin
+		}
 		f := fault{}
 		f.on[i] = true
 		switch {
+		case stuck >= minSlots && w.stalled(slots[1-i]) == 0:
+			f.text = fmt.Sprintf("collapse: nothing moved in %d of %d slots, while the other arm has %s",
+				stuck, len(slots[i]), unit.Value(good, "bit/s"))
 		case mean > retransMin && rate >= retransRatio*usual && rate*segmentBytes >= retransShare*giga:
 			f.text = fmt.Sprintf("collapse: %s while the other arm has %s, with %s retransmits a slot",
 				unit.Value(bad, "bit/s"), unit.Value(good, "bit/s"), short(mean))
-		case stallsMean >= timeoutsMin && stalls >= retransRatio*usualStalls && stalls*segmentBytes*timeoutSegs >= giga:
+		case stallsMean >= few && stalls >= retransRatio*usualStalls && stalls*segmentBytes*timeoutSegs >= giga:
 			f.text = fmt.Sprintf("collapse: %s while the other arm has %s, with %s retransmission timeouts a slot",
 				unit.Value(bad, "bit/s"), unit.Value(good, "bit/s"), short(stallsMean))
 		default:
@@ -366,4 +376,14 @@ func (w *view) collapsed(slots [2][]*study.Slot) []fault {
 		return []fault{f}
 	}
 	return nil
+}
+
+// stalled counts the slots in which the connections stood and nothing moved.
+func (w *view) stalled(slots []*study.Slot) (n int) {
+	for _, s := range slots {
+		if s.Evidence[w.receiver()+".load.stalled"] > 0 {
+			n++
+		}
+	}
+	return n
 }

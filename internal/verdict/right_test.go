@@ -90,6 +90,14 @@ func TestRight(t *testing.T) {
 			answer: study.Wrong, text: "8.0 retransmission timeouts a slot",
 		},
 		{
+			name: "collapse-to-nothing", off: effect{goodput: 818e6}, on: effect{goodput: 16, evidence: map[string]float64{"peer.load.stalled": 1}},
+			answer: study.Wrong, text: "nothing moved in", action: study.TurnOff, advice: "turn off: on is wrong (collapse)",
+		},
+		{
+			name: "ruin-with-few-timeouts", off: effect{goodput: 818e6}, on: effect{goodput: 1e5, retransmits: 1, evidence: map[string]float64{"device.TcpExt.TCPTimeouts": 1}},
+			answer: study.Wrong, text: "1.0 retransmission timeouts a slot",
+		},
+		{
 			name: "slow-with-timeouts", off: effect{goodput: 1e9, retransmits: 4, evidence: map[string]float64{"device.TcpExt.TCPTimeouts": 4}}, on: effect{goodput: 8e9},
 			answer: study.Yes, text: "compared byte by byte", action: study.KeepOn, advice: "keep on: goodput",
 		},

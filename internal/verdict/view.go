@@ -1,7 +1,6 @@
 package verdict
 
 import (
-	"cmp"
 	"math"
 	"slices"
 
@@ -265,15 +264,20 @@ func other(role string) string {
 }
 
 // sender returns the role of the end that sends the data of the cell.
-func (w *view) sender() string {
-	if w.c.Cell.Direction == "rx" {
+func (w *view) sender() string { return roleOf(w.c.Cell.Direction == "rx") }
+
+func (w *view) receiver() string { return roleOf(w.c.Cell.Direction != "rx") }
+
+func roleOf(peer bool) string {
+	if peer {
 		return rolePeer
 	}
 	return roleDevice
 }
 
-// knobEnd returns the role of the end whose device is changed.
-func (w *view) knobEnd() string { return cmp.Or(w.s.Plan.Side, roleDevice) }
+// knobEnd is the role of the end whose device is changed: the device under test,
+// on whichever side of the lab it is.
+const knobEnd = roleDevice
 
 // host returns the host of a role, nil if it is not known.
 func (w *view) host(role string) *study.Host {
