@@ -45,7 +45,7 @@ func (s *Splitter) Frame(dst []byte, i int) (int, error) {
 	} else {
 		copy(dst[hl:end], s.pkt[from:to])
 	}
-	s.header(dst[:hl], i, to-from, pay)
+	s.header(dst[:end], i, to-from, pay)
 	return end, nil
 }
 
@@ -72,35 +72,45 @@ func (s *Splitter) Segment(g *Segment, scratch []byte, i int) error {
 	if s.opt.Checksum == Full {
 		pay = uint32(checksum.Sum(s.pkt[from:to]))
 	}
-	s.header(scratch[:hl], i, to-from, pay)
+	s.header(scratch, i, to-from, pay)
 	return nil
 }
 
 // header writes the headers of frame i, with n bytes of payload that sum to
-// pay.
+// pay, to the start of b. It may use what lies behind them only to check a
+// length once.
 func (s *Splitter) header(b []byte, i, n int, pay uint32) {
-	if uint(i-1) >= uint(s.mid.count) {
-		s.copyHeader(b)
-		s.edit(b, i, n, pay)
+	m := &s.mid
+	if uint(i-1) >= uint(m.count) || len(b) < len(m.header) {
+		s.firstOrLast(b[:s.outLen], i, n, pay)
 		return
 	}
-	m := &s.mid
+	h := (*[128]byte)(b)
 	// Overlapping moves of words cost less than a call of memmove.
-	hl := len(b)
-	for j := 0; j < hl-32; j += 32 {
-		move32((*[32]byte)(b[j:]), (*[32]byte)(m.header[j:]))
+	hl := s.outLen
+	move32((*[32]byte)(h[0:]), (*[32]byte)(m.header[0:]))
+	if hl > 64 {
+		move32((*[32]byte)(h[32:]), (*[32]byte)(m.header[32:]))
 	}
-	move32((*[32]byte)(b[hl-32:]), (*[32]byte)(m.header[hl-32:]))
-	if !s.ip.v6 && s.ip.step != 0 {
-		s.ip.setID(b, m.ip, i)
+	if hl > 96 {
+		move32((*[32]byte)(h[64:]), (*[32]byte)(m.header[64:]))
 	}
-	if s.tun.at != 0 && !s.outer.v6 && s.outer.step != 0 {
-		s.outer.setID(b, m.outer, i)
+	move32((*[32]byte)(h[hl-32:]), (*[32]byte)(m.header[hl-32:]))
+	if !s.ip.v6 {
+		id := s.ip.id + s.ip.step*uint16(i)
+		put16(h, s.ip.at+4, id)
+		put16(h, s.ip.at+10, ^fold(m.ip+uint32(id)))
+	}
+	if s.tun.at != 0 && !s.outer.v6 {
+		id := s.outer.id + s.outer.step*uint16(i)
+		put16(h, s.outer.at+4, id)
+		put16(h, s.outer.at+10, ^fold(m.outer+uint32(id)))
 	}
 	sum := m.l4 + pay
 	if s.mode == tcp {
 		seq := s.l4.seq + uint32(i*s.size)
-		be.PutUint32(b[s.l4.at+4:], seq)
+		put16(h, s.l4.at+4, uint16(seq>>16))
+		put16(h, s.l4.at+6, uint16(seq))
 		sum += seq>>16 + seq&0xffff
 	}
 	if s.opt.Checksum != Full {
@@ -110,7 +120,13 @@ func (s *Splitter) header(b []byte, i, n int, pay uint32) {
 	if c == 0 && s.mode == udp {
 		c = 0xffff // 0 means that there is none
 	}
-	be.PutUint16(b[m.field:], c)
+	put16(h, m.field, c)
+}
+
+// firstOrLast writes the headers of a frame that is no middle one.
+func (s *Splitter) firstOrLast(b []byte, i, n int, pay uint32) {
+	s.copyHeader(b)
+	s.edit(b, i, n, pay)
 }
 
 func move32(dst, src *[32]byte) {
@@ -122,12 +138,11 @@ func move32(dst, src *[32]byte) {
 	binary.LittleEndian.PutUint64(dst[24:], d)
 }
 
-// setID writes the ID of segment seg, and the checksum over sum and it.
-func (l *level) setID(b []byte, sum uint32, seg int) {
-	h := (*[packet.IPv4MinLen]byte)(b[l.at:])
-	id := l.id + uint16(seg)
-	be.PutUint16(h[4:], id)
-	be.PutUint16(h[10:], ^fold(sum+uint32(id)))
+// put16 writes a field. All fields lie at even offsets, below 127: the mask
+// says so to the compiler.
+func put16(h *[128]byte, at int, v uint16) {
+	at &= 126
+	h[at], h[at+1] = byte(v>>8), byte(v)
 }
 
 // copyHeader writes the headers of the super-packet to dst.
