@@ -50,7 +50,7 @@ func (s *Server) setPath(_ context.Context, p PathSetup) (PathResult, error) {
 		tags = []bpf.Tag{{Proto: dot1Q, ID: path.IDs[0]}}
 	case study.PathQinQ:
 		tags = []bpf.Tag{{Proto: dot1AD, ID: path.IDs[0]}, {Proto: dot1Q, ID: path.IDs[1]}}
-	default:
+	case study.PathForwarded:
 		return PathResult{}, &agent.Error{Kind: agent.KindEnv, Text: fmt.Sprintf("path %s: this lab cannot bring it about", p.Path)}
 	}
 	if s.vlan, err = bpf.AttachVLAN(p.Device, tags...); err != nil {
