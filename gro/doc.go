@@ -28,8 +28,8 @@
 // of one flow leave in the order they came with one exception, which is also
 // Linux's: a packet that the engine cannot read (a bad checksum, IP options, a
 // fragment, an unknown protocol) is passed at once and so overtakes what is
-// held. Between flows order is that of completion, not of arrival. [Hardware]
-// and [LRO] end a merge before they pass a packet of its flow.
+// held. Between flows order is that of completion, not of arrival. With the
+// policies [Hardware] and [LRO] a wrong checksum does not overtake either.
 //
 // # Memory
 //

@@ -31,7 +31,7 @@ const (
 
 // kernelKinds are those that every kernel merges once it has VXLAN; Geneve and
 // VLAN need modules.
-var kernelKinds = []tunnelKind{plain, vxlan, vxlanCsum, gre, greKey, greCsum, greTEB, ipip}
+var kernelKinds = []tunnelKind{plain, vxlan, vxlanCsum, gre, greKey, greCsum, greKeyCsum, greTEB, ipip}
 
 // genFlow is one sender.
 type genFlow struct {
@@ -281,6 +281,7 @@ func (fl *genFlow) wrap(r *rand.Rand, inner []byte, mut int) []byte {
 	case greCsum:
 		l4, proto = []byte{0x80, 0, byte(et >> 8), byte(et), 0, 0, 0, 0}, 47
 	case greKeyCsum:
+		vni = 7 // one key for all: see K6
 		l4, proto = []byte{0xa0, 0, byte(et >> 8), byte(et), 0, 0, 0, 0, 0, 0, 0, vni}, 47
 	case greTEB:
 		l4, proto = append([]byte{0, 0, 0x65, 0x58}, ieth...), 47

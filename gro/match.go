@@ -60,8 +60,10 @@ func (h *headers) sameTunnel(a, b []byte) bool {
 	case packet.GRE:
 		// Flags and protocol. Linux compares the word behind them if there is a
 		// key; with a checksum too that word is the checksum and not the key
-		// (net/ipv4/gre_offload.c, 7.2), so such packets merge by accident
-		// only. Here the key has to be equal as well.
+		// (net/ipv4/gre_offload.c, 7.2). Equally long packets have equal ones,
+		// as what is summed has a right checksum itself; a short last segment
+		// has not and does not merge. The key is under the checksum, and is
+		// compared here as well.
 		if string(a[at:at+4]) != string(b[at:at+4]) {
 			return false
 		}

@@ -114,6 +114,10 @@ type Options struct {
 	// UDP.
 	VXLANPort, GenevePort uint16
 
+	// TunnelChecksum merges VXLAN and Geneve only with an outer UDP checksum, as
+	// Linux did before 5.12 and the stable releases of March 2021 (89e5c58fc1e2).
+	TunnelChecksum bool
+
 	// MaxFlows bounds what is held, over all buckets; 0 means DefaultMaxFlows.
 	MaxFlows int
 	// Buckets divides MaxFlows into that many lists, chosen by [Packet.Hash];

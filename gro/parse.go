@@ -214,6 +214,9 @@ func (e *Engine) udp(b []byte, h *headers) Reason {
 	if h.flush && be.Uint16(b[h.l4+6:]) != 0 && h.good == 0 && !h.partial {
 		return BadLength // Linux did not verify, so cannot convert
 	}
+	if e.opt.TunnelChecksum && be.Uint16(b[h.l4+6:]) == 0 {
+		return NoChecksum
+	}
 	if port == e.opt.VXLANPort {
 		if len(b)-h.pay < packet.VXLANLen {
 			return Truncated

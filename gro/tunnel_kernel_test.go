@@ -126,6 +126,9 @@ type kernelFault struct {
 //	    comes back counting up.
 //	K5  the virtio_net_hdr of an aggregate in VXLAN gives the inner transport
 //	    offset also as the outer one: see TestKernelGROVirtioTunnelHeader.
+//	K6  in GRE with key and checksum GRO compares the checksum where it means the
+//	    key, so that packets of two tunnels whose checksums agree are one flow to
+//	    it: TestTunnelIdentity has them apart.
 //	K4  packets that GRO does not read overtake those that it holds. That is the
 //	    order of this engine too, see the package comment, and what
 //	    TestKernelGROPlain compares.
