@@ -38,3 +38,14 @@ func TestUseful(t *testing.T) {
 		}
 	}
 }
+
+// TestMetricsAreOnce: a metric named twice would be reported twice.
+func TestMetricsAreOnce(t *testing.T) {
+	seen := map[string]bool{}
+	for _, m := range study.Metrics {
+		if seen[m.Name] || m.Unit == "" || m.Title == "" || m.Count == (m.ROPE > 0) {
+			t.Errorf("%+v: named twice, or something is missing", m)
+		}
+		seen[m.Name] = true
+	}
+}

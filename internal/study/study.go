@@ -362,8 +362,6 @@ var Metrics = []MetricInfo{
 	{Name: CPUPerByte, Unit: "ns/B", Title: "CPU per byte", LowerIsBetter: true, ROPE: 0.05},
 	{Name: CPUSender, Unit: "ns/B", Title: "CPU/byte, sender", LowerIsBetter: true, ROPE: 0.05},
 	{Name: CPUReceiver, Unit: "ns/B", Title: "CPU/byte, receiver", LowerIsBetter: true, ROPE: 0.05},
-	{Name: CPUSender, Unit: "ns/B", Title: "CPU/byte, sender", LowerIsBetter: true, ROPE: 0.05},
-	{Name: CPUReceiver, Unit: "ns/B", Title: "CPU/byte, receiver", LowerIsBetter: true, ROPE: 0.05},
 	{Name: CPUPerPacket, Unit: "ns", Title: "CPU per packet", LowerIsBetter: true, ROPE: 0.05},
 	{Name: Retransmits, Unit: "1", Title: "retransmits", LowerIsBetter: true, Count: true},
 }
