@@ -28,6 +28,8 @@
 //   - a hop-by-hop header with only a jumbo payload option is left out (BIG
 //     TCP).
 //
+// Legacy UFO (vnet.GSOUDP) makes IP fragments of one datagram instead.
+//
 // A packet that has no more payload than one segment is one frame, with its
 // checksum completed and nothing else changed, as in Linux; it is not dropped.
 //

@@ -60,8 +60,7 @@ func (s *Splitter) writeFragment(dst []byte, i int) int {
 // editFragment sets length, offset and checksum of the IP header.
 func (s *Splitter) editFragment(b []byte, i, n int) {
 	h := packet.IPv4(b[s.ip.at:])
-	field := h.FragmentField() &^ 0x1fff
-	field |= (be.Uint16(s.pkt[s.ip.at+6:])&0x1fff + uint16(i*s.size/8)) & 0x1fff
+	field := uint16(i * s.size / 8) // DF and what the super-packet had are gone
 	if i != s.count-1 {
 		field |= packet.IPv4MF
 	}

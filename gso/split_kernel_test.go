@@ -209,6 +209,33 @@ func TestKernelGSOSingle(t *testing.T) {
 	})
 }
 
+// TestKernelGSOFragments compares legacy UFO: one datagram becomes IP fragments.
+func TestKernelGSOFragments(t *testing.T) {
+	withKernel(t, kernelref.NewSegmenter, func(k *kernelref.Segmenter) error {
+		s := seed(t)
+		for i := range 300 {
+			r := rand.New(rand.NewPCG(s, uint64(i)))
+			p := gen(r, limits{maxSegs: 20, maxLen: 65535})
+			p.udp, p.v6, p.noCsum, p.ecnBit = true, false, false, false
+			p.size = 8 * (1 + r.IntN(180))
+			p.payload = random(r, 1+r.IntN(min(64000, 100*p.size)))
+			pkt, h, o := p.packet()
+			h.GSOType = vnet.GSOUDP
+			want, err := k.Segment(pkt, h)
+			if err != nil {
+				return fmt.Errorf("case %d (seed %d): %w\n%s", i, s, err, describe(p))
+			}
+			for name, cut := range map[string]func([]byte, vnet.Header, gso.Options) ([][]byte, error){"Split": split, "Scatter": scatter} {
+				got, err := cut(pkt, h, o)
+				if d := diff(got, want); d != "" || err != nil {
+					return fmt.Errorf("case %d (seed %d): %s: %w %s\n%s", i, s, name, err, d, describe(p))
+				}
+			}
+		}
+		return nil
+	})
+}
+
 // sumToZero sets two bytes of payload so that the checksum from offset start
 // on comes out as 0.
 func sumToZero(pkt []byte, start int) {
