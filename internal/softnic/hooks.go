@@ -29,7 +29,8 @@ type Hooks struct {
 
 // Env is where hooks run.
 type Env struct {
-	Port, Queue int
+	Port  int
+	Queue int // -1 for those that are asked for Offer and Setting only
 	// Rand is seeded with Wire.Seed, port and queue: equal runs draw equal
 	// numbers.
 	Rand *rand.Rand

@@ -135,10 +135,10 @@ type RX struct {
 }
 
 // Moderation says when frames that wait in the RX ring interrupt the host: when
-// the oldest has waited for Usecs, or Frames are there, whichever comes first.
+// the oldest has waited for Wait, or Frames are there, whichever comes first.
 // The zero value interrupts at once.
 type Moderation struct {
-	Usecs  time.Duration // rx-usecs
+	Wait   time.Duration // rx-usecs
 	Frames int           // rx-frames; 0: no bound
 }
 

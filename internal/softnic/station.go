@@ -54,6 +54,7 @@ const (
 	RXUpBytes                  // bytes in them
 	RXRefused                  // frames in packets that the host refused
 	RXDown                     // frames in packets while the host's device was down
+	RXNoMemory                 // frames in packets that the host had no memory for
 
 	stations // their number
 )
@@ -73,6 +74,7 @@ var stationNames = [stations]string{
 	RXGood: "rx_csum_good", RXBad: "rx_csum_bad", RXUnknown: "rx_csum_unknown", RXHeld: "rx_held",
 	RXMerged: "rx_merged", RXSuper: "rx_super", RXPackets: "rx_packets", RXUp: "rx_up_frames",
 	RXUpBytes: "rx_up_bytes", RXRefused: "rx_refused", RXDown: "rx_down",
+	RXNoMemory: "rx_no_memory",
 }
 
 // String returns the name in lower case, words joined by underscores.
@@ -100,13 +102,6 @@ func (s Station) Gauge() bool {
 // Counts are the counts of one port, or of one direction of a pair.
 type Counts [stations]uint64
 
-// add adds those of another queue.
-func (c *Counts) add(o *Counts) {
-	for i, v := range o {
-		c[i] += v
-	}
-}
-
 // A law is an equation between stations: what goes in comes out, is lost with a
 // reason, or is still there.
 type law struct {
@@ -125,7 +120,7 @@ var laws = []law{
 		[]Station{WireLost, WireTooLong, WireFull, WireFault, WireFlight, RXFrames, RXNoBuffer},
 	},
 	{"receive", []Station{RXFrames, RXExtra}, []Station{RXPending, RXFault, RXGood, RXBad, RXUnknown}},
-	{"hand-up", []Station{RXGood, RXBad, RXUnknown}, []Station{RXHeld, RXUp, RXRefused, RXDown}},
+	{"hand-up", []Station{RXGood, RXBad, RXUnknown}, []Station{RXHeld, RXUp, RXRefused, RXDown, RXNoMemory}},
 }
 
 // A BalanceError says that frames were lost without a counter, or counted

@@ -1,10 +1,9 @@
 package model
 
 import (
-	"time"
-
 	"github.com/offlab/offlab/gro"
 	"github.com/offlab/offlab/internal/softnic"
+	"github.com/offlab/offlab/packet"
 )
 
 // generic is the healthy card that has everything: no real one, but what
@@ -18,8 +17,7 @@ var generic = softnic.Model{
 	TX:           softnic.TX{Ring: 1024, PerPacket: 1},
 	RX: softnic.RX{
 		Ring: 1024, Checksum: true,
-		Merge:      hardwareGRO,
-		Moderation: softnic.Moderation{Usecs: 8 * time.Microsecond, Frames: 64},
+		Merge: hardwareGRO,
 	},
 	Counters: []softnic.CounterName{
 		{Driver: "rx_packets", Station: softnic.RXFrames},
@@ -41,5 +39,5 @@ var generic = softnic.Model{
 
 // hardwareGRO is that of a card without tight limits.
 func hardwareGRO(int) gro.Options {
-	return gro.Options{Policy: gro.Hardware, MaxFlows: 64, UDP: true}
+	return gro.Options{Policy: gro.Hardware, MaxFlows: 64, VXLANPort: packet.PortVXLAN, GenevePort: packet.PortGeneve}
 }

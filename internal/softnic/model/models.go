@@ -16,7 +16,15 @@ func (e Entry) About() string { return e.Model.About }
 
 // Models is the catalog of models, in alphabetical order.
 var Models = catalog.New("model",
+	Entry{bgmac},
+	Entry{bnx2x},
+	Entry{bnx2xLRO},
+	Entry{fec},
 	Entry{generic},
+	Entry{mv643xx},
+	Entry{mv643xxNoLRO},
+	Entry{qede},
+	Entry{stmmac},
 )
 
 // Find returns the model of a name. The error of an unknown name lists the

@@ -42,20 +42,29 @@ func (e Error) Error() string {
 	return "tap: unknown error"
 }
 
-// fromErrno classifies what read and write of a TAP answer with
-// (drivers/net/tun.c, Linux 6.18).
+// answers classifies what read and write of a TAP fail with
+// (drivers/net/tun.c, Linux 6.18), the frequent first.
+var answers = []struct {
+	errno  unix.Errno
+	answer Error
+}{
+	{unix.EAGAIN, ErrAgain},
+	{unix.EIO, ErrDown}, // tun_get_user: not IFF_UP
+	{unix.EINVAL, ErrRefused},
+	{unix.EFAULT, ErrRefused},
+	{unix.EMSGSIZE, ErrRefused},
+	{unix.ENOMEM, ErrNoMemory},
+	{unix.ENOBUFS, ErrNoMemory},
+	{unix.EBADFD, ErrGone},
+	{unix.EBADF, ErrGone},
+	{unix.ENODEV, ErrGone},
+}
+
 func fromErrno(e unix.Errno) Error {
-	switch e {
-	case unix.EAGAIN:
-		return ErrAgain
-	case unix.EIO: // tun_get_user: not IFF_UP
-		return ErrDown
-	case unix.EINVAL, unix.EFAULT, unix.EMSGSIZE:
-		return ErrRefused
-	case unix.ENOMEM, unix.ENOBUFS:
-		return ErrNoMemory
-	case unix.EBADFD, unix.EBADF, unix.ENODEV:
-		return ErrGone
+	for _, a := range answers {
+		if a.errno == e {
+			return a.answer
+		}
 	}
 	return ErrFailed
 }

@@ -188,42 +188,36 @@ const maxParts = 1024
 // Read takes the next packet, virtio header first. A packet longer than p is
 // cut off.
 func (q *Queue) Read(p []byte) (int, error) {
-	for {
-		n, _, e := unix.RawSyscall(unix.SYS_READ, uintptr(q.fd), uintptr(unsafe.Pointer(unsafe.SliceData(p))), uintptr(len(p)))
-		switch e {
-		case 0:
-			return int(n), nil
-		case unix.EINTR:
-		default:
-			return 0, fromErrno(e)
-		}
-	}
+	return q.call(unix.SYS_READ, unsafe.Pointer(unsafe.SliceData(p)), len(p))
 }
 
 // Write hands a packet to the host. The parts, in order, are virtio header and
 // frame; there may be as many as IOV_MAX.
 func (q *Queue) Write(parts [][]byte) error {
-	call, arg, n := uintptr(unix.SYS_WRITE), unsafe.Pointer(nil), 0
-	switch {
-	case len(parts) == 1:
-		arg, n = unsafe.Pointer(unsafe.SliceData(parts[0])), len(parts[0])
-	case len(parts) > maxParts:
-		return ErrRefused
-	default:
-		for i, p := range parts {
-			q.iov[i].Base = unsafe.SliceData(p)
-			q.iov[i].SetLen(len(p))
-		}
-		call, arg, n = unix.SYS_WRITEV, unsafe.Pointer(unsafe.SliceData(q.iov)), len(parts)
+	if len(parts) == 1 {
+		_, err := q.call(unix.SYS_WRITE, unsafe.Pointer(unsafe.SliceData(parts[0])), len(parts[0]))
+		return err
 	}
+	if len(parts) > maxParts {
+		return ErrRefused
+	}
+	for i, p := range parts {
+		q.iov[i].Base = unsafe.SliceData(p)
+		q.iov[i].SetLen(len(p))
+	}
+	_, err := q.call(unix.SYS_WRITEV, unsafe.Pointer(unsafe.SliceData(q.iov)), len(parts))
+	return err
+}
+
+// call makes a system call on the descriptor, which does not block.
+func (q *Queue) call(trap uintptr, arg unsafe.Pointer, n int) (int, error) {
 	for {
-		_, _, e := unix.RawSyscall(call, uintptr(q.fd), uintptr(arg), uintptr(n))
-		switch e {
-		case 0:
-			return nil
-		case unix.EINTR:
-		default:
-			return fromErrno(e)
+		r, _, e := unix.RawSyscall(trap, uintptr(q.fd), uintptr(arg), uintptr(n))
+		if e == 0 {
+			return int(r), nil
+		}
+		if e != unix.EINTR {
+			return 0, fromErrno(e)
 		}
 	}
 }

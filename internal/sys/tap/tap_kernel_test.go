@@ -88,6 +88,7 @@ func TestKernelPackets(t *testing.T) {
 }
 
 func packets(t *testing.T, size int) {
+	t.Helper()
 	here, there := netnstest.New(t), netnstest.New(t)
 	d := open(t, here, "t%d", tap.Options{HeaderSize: size, Queues: 2, NAPI: true, Offloads: tap.Csum})
 	if d.Name != "t0" || len(d.Queues) != 2 || d.Format.Size != size {

@@ -1,0 +1,170 @@
+package softnic
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/offlab/offlab/internal/sys/ethtool"
+	"github.com/offlab/offlab/internal/sys/rtnl"
+	"github.com/offlab/offlab/internal/sys/tap"
+)
+
+// A Host is where the device of a port goes.
+type Host struct {
+	Device string // its name; two ports may have the same in different hosts
+	PID    int    // a process in the host's network namespace; 0: stays here
+}
+
+// Taps are the TAP devices of a card.
+type Taps struct {
+	Ports   []Port
+	devices []*tap.Device
+}
+
+// TapOptions say how the hosts see their devices.
+type TapOptions struct {
+	// Queues of each device; 0 means 1.
+	Queues int
+	// NoNAPI leaves out the kernel's GRO: a little faster, and not what a card
+	// is.
+	NoNAPI bool
+	// Threaded polls each queue in a thread of the host's kernel, which gets
+	// more than one packet at a time, so that the host's GRO finds what to
+	// merge. It needs a /sys of the present namespace.
+	Threaded bool
+	// Hold lets the host's GRO hold packets for so long (gro_flush_timeout with
+	// napi_defer_hard_irqs): the other way to find what to merge, and without
+	// another thread. It needs a /sys of the present namespace.
+	Hold time.Duration
+}
+
+// OpenTaps makes a device for each host in the namespace of the calling thread,
+// with the offloads that its card offers, and moves it to the host. There it
+// is down and has no address. An error is a [*tap.OpenError] where the system
+// or the rights lack something.
+func OpenTaps(cfg Config, hosts []Host, o TapOptions) (*Taps, error) {
+	t := &Taps{}
+	h, err := rtnl.Open()
+	if err != nil {
+		return nil, err
+	}
+	for i, host := range hosts {
+		if err = t.open(h, host, cfg.card(i), o); err != nil {
+			break
+		}
+	}
+	if err = errors.Join(err, h.Close()); err != nil {
+		return nil, errors.Join(err, t.Close())
+	}
+	return t, nil
+}
+
+// Close removes the devices. Nobody may use the ports any more.
+func (t *Taps) Close() error {
+	var errs []error
+	for _, d := range t.devices {
+		errs = append(errs, d.Close())
+	}
+	t.devices = nil
+	return errors.Join(errs...)
+}
+
+func (t *Taps) open(h *rtnl.Handle, host Host, card Card, o TapOptions) error {
+	offer := card.Offer()
+	d, err := tap.Open(host.Device, tap.Options{Queues: o.Queues, Offloads: offer.tap(), NAPI: !o.NoNAPI})
+	if err != nil {
+		return err
+	}
+	t.devices = append(t.devices, d)
+	p := Port{Name: d.Name, Format: d.Format}
+	for _, q := range d.Queues {
+		p.Queues = append(p.Queues, q)
+	}
+	t.Ports = append(t.Ports, p)
+	if err := limit(h, d.Name, card); err != nil {
+		return err
+	}
+	if offer&SG == 0 {
+		if err := withoutSG(d.Name); err != nil {
+			return err
+		}
+	}
+	if err := hold(d.Name, o); err != nil {
+		return err
+	}
+	if host.PID == 0 {
+		return nil
+	}
+	return h.Move(d.Name, host.PID)
+}
+
+// limit sets what the model bounds.
+func limit(h *rtnl.Handle, dev string, card Card) error {
+	for _, v := range []struct {
+		name string
+		n    int
+	}{{"mtu", card.MTU}, {"gso_max_segs", card.Model.TX.MaxSegs}, {"gso_max_size", card.Model.TX.MaxSize}} {
+		if v.n > 0 {
+			if err := h.Set(dev, v.name, v.n); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// withoutSG turns off what a TAP always offers. A host can turn it on again.
+func withoutSG(dev string) error {
+	h, err := ethtool.Open()
+	if err != nil {
+		return err
+	}
+	_, err = h.Set(dev, map[string]bool{"tx-scatter-gather": false})
+	return errors.Join(err, h.Close())
+}
+
+// hold makes the host's GRO wait for more than one packet.
+func hold(dev string, o TapOptions) error {
+	files := map[string]int{}
+	if o.Threaded {
+		files["threaded"] = 1
+	}
+	if o.Hold > 0 {
+		files["gro_flush_timeout"] = int(o.Hold)
+		files["napi_defer_hard_irqs"] = 1
+	}
+	for name, v := range files {
+		path := fmt.Sprintf("/sys/class/net/%s/%s", dev, name)
+		if err := os.WriteFile(path, []byte(strconv.Itoa(v)), 0o644); err != nil {
+			return fmt.Errorf("softnic: %w", err)
+		}
+	}
+	return nil
+}
+
+// tap returns the bits of a TAP. There is none for SG.
+func (o Offloads) tap() (bits tap.Offloads) {
+	for _, m := range []struct {
+		own Offloads
+		bit tap.Offloads
+	}{
+		{Checksum, tap.Csum},
+		{TSO4, tap.TSO4},
+		{TSO6, tap.TSO6},
+		{TSOECN, tap.TSOECN},
+		{USO, tap.USO},
+		{TunnelTSO, tap.Tunnel},
+		{TunnelCsum, tap.TunnelCsum},
+	} {
+		if o.Has(m.own) {
+			bits |= m.bit
+		}
+	}
+	if !o.Has(Checksum) { // nothing without it
+		return 0
+	}
+	return bits
+}
