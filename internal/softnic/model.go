@@ -135,10 +135,10 @@ type RX struct {
 }
 
 // Moderation says when frames that wait in the RX ring interrupt the host: when
-// the oldest has waited for Wait, or Frames are there, whichever comes first.
+// the oldest has waited for Usecs, or Frames are there, whichever comes first.
 // The zero value interrupts at once.
 type Moderation struct {
-	Wait   time.Duration // rx-usecs
+	Usecs  time.Duration //nolint:staticcheck // rx-usecs is the name that everybody knows
 	Frames int           // rx-frames; 0: no bound
 }
 

@@ -53,7 +53,7 @@ func newPort(i int, p Port, card Card, seed uint64) *port {
 	t.knobs = makeHooks(card, Env{i, -1, random(seed, i, 0, 2)})
 	t.settings[atMerge].Store(flag(m.RX.Merge != nil && !m.RX.MergeOff))
 	t.settings[atChecksum].Store(flag(m.RX.Checksum))
-	t.settings[atUsecs].Store(int64(m.RX.Moderation.Wait / time.Microsecond))
+	t.settings[atUsecs].Store(int64(m.RX.Moderation.Usecs / time.Microsecond))
 	t.settings[atFrames].Store(int64(m.RX.Moderation.Frames))
 	return t
 }
