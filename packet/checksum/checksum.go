@@ -138,6 +138,32 @@ func sumWords(b []byte) uint64 {
 	return s + c
 }
 
+// sumShort is sumWords for less than 32 bytes, such as an IPv4 header, without
+// a loop.
+func sumShort(b []byte) uint64 {
+	var s, c uint64
+	if len(b) >= 16 {
+		s, c = bits.Add64(binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint64(b[8:]), 0)
+		b = b[16:]
+	}
+	if len(b) >= 8 {
+		s, c = bits.Add64(s, binary.LittleEndian.Uint64(b), c)
+		b = b[8:]
+	}
+	s, c = bits.Add64(s, c, 0) // c is 1 only if s is 0 now
+	s += c
+	var t uint64 // below 1<<34
+	if len(b) >= 4 {
+		t = uint64(binary.LittleEndian.Uint32(b))
+		b = b[4:]
+	}
+	if len(b) > 0 {
+		t += tail3(b)
+	}
+	s, c = bits.Add64(s, t, 0)
+	return s + c
+}
+
 // tail3 reads one to three bytes as a little-endian value.
 func tail3(b []byte) uint64 {
 	v := uint64(b[0])

@@ -84,26 +84,29 @@ func agree512() bool {
 
 // sum returns the folded sum of b.
 func sum(b []byte) uint16 {
-	if len(b) >= vectorMin {
-		switch level {
-		case levelAVX512:
-			return sumAVX512(unsafe.SliceData(b), len(b))
-		case levelAVX2:
-			return sumAVX2(unsafe.SliceData(b), len(b))
-		}
+	if len(b) < vectorMin {
+		return swap(fold(sumShort(b)))
+	}
+	switch level {
+	case levelAVX512:
+		return sumAVX512(unsafe.SliceData(b), len(b))
+	case levelAVX2:
+		return sumAVX2(unsafe.SliceData(b), len(b))
 	}
 	return swap(fold(sumWords(b)))
 }
 
 // copySum copies src to dst, which is as long, and returns the folded sum.
 func copySum(dst, src []byte) uint16 {
-	if len(src) >= vectorMin {
-		switch level {
-		case levelAVX512:
-			return copySumAVX512(unsafe.SliceData(dst), unsafe.SliceData(src), len(src))
-		case levelAVX2:
-			return copySumAVX2(unsafe.SliceData(dst), unsafe.SliceData(src), len(src))
-		}
+	if len(src) < vectorMin {
+		copy(dst, src)
+		return swap(fold(sumShort(src)))
+	}
+	switch level {
+	case levelAVX512:
+		return copySumAVX512(unsafe.SliceData(dst), unsafe.SliceData(src), len(src))
+	case levelAVX2:
+		return copySumAVX2(unsafe.SliceData(dst), unsafe.SliceData(src), len(src))
 	}
 	return swap(fold(copySumWords(dst, src)))
 }
