@@ -55,6 +55,7 @@ var edges = map[string]string{
 	"internal/rig internal/runner":                       "it runs what the runner specifies",
 	"internal/agent/transport internal/agent":            "transports carry the agent's protocol",
 	"internal/softnic/model internal/softnic":            "models are the card's data",
+	"internal/softnic/model internal/softnic/fault":      "stmmac is the card that one fault was seen on",
 	"internal/softnic/fault internal/softnic":            "faults break the card at its stations",
 	"internal/testutil/netnstest internal/testutil/need": "a namespace is a need",
 }

@@ -16,7 +16,28 @@ func (e Entry) About() string { return e.Fault.About }
 
 // Faults is the catalog of faults, in alphabetical order.
 var Faults = catalog.New("fault",
+	Entry{csumPartial},
+	Entry{csumPort},
+	Entry{csumSecond},
+	Entry{csumShort},
+	Entry{csumVLAN},
+	Entry{cwrAll},
+	Entry{forwardedDrop},
+	Entry{forwardedTSO},
+	Entry{ipID},
+	Entry{mergeFixed},
+	Entry{mssBits},
+	Entry{mssMin},
+	Entry{outerCsum},
+	Entry{partialDrop},
+	Entry{pshLost},
+	Entry{retransmitDrop},
+	Entry{ringStuck},
 	Entry{segmentOrder},
+	Entry{trailer},
+	Entry{tsoClaimed},
+	Entry{tunnel6Drop},
+	Entry{VLANFirst},
 )
 
 // Find returns the fault of a name. The error of an unknown name lists the

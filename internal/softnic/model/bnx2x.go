@@ -94,5 +94,4 @@ var bnx2xCounters = []softnic.CounterName{
 	{Driver: "tx_ucast_packets", Station: softnic.WireFrames},
 	{Driver: "tpa_aggregations", Station: softnic.RXSuper},
 	{Driver: "tpa_aggregated_frames", Station: softnic.RXMerged},
-	{Driver: "driver_filtered_tx_pkt", Station: softnic.TXFault},
 }

@@ -22,14 +22,14 @@ import (
 // each. An aggregate in GRE reaches the host only where the header in front of
 // it can say so, which a virtio header cannot.
 //
-// From memory: rx-usecs 24; TSO in UDP tunnels with outer checksums; tunnels do
-// not pass on to VLANs.
+// All TSO, in UDP tunnels with outer checksums as well, for the port and for
+// VLANs on it. From memory: rx-usecs 24.
 var qede = softnic.Model{
 	Name:         "qede",
 	About:        "a fast card with GRO in firmware, through VXLAN, Geneve and GRE",
 	Source:       "drivers/net/ethernet/qlogic/{qed/qed_l2.c,qede/*}, Linux 5.10",
 	Offloads:     softnic.SG | softnic.Checksum | softnic.TSO | softnic.TunnelTSO | softnic.TunnelCsum,
-	VLANOffloads: softnic.SG | softnic.Checksum | softnic.TSO,
+	VLANOffloads: softnic.SG | softnic.Checksum | softnic.TSO | softnic.TunnelTSO | softnic.TunnelCsum,
 	TX:           softnic.TX{Ring: 8192, Stop: 18, PerHeader: 1, PerData: 32 << 10},
 	RX: softnic.RX{
 		Ring: 1023, Checksum: true,
