@@ -100,13 +100,21 @@ type Format struct {
 	BigEndian bool
 }
 
-// The formats of a little-endian machine.
+// The formats in use. Legacy has the byte order of this machine, the others
+// that of virtio 1.0.
 var (
-	Legacy = Format{Size: 10}
+	Legacy = Native(10)
 	V1     = Format{Size: 12}
 	Hash   = Format{Size: 20}
 	Tunnel = Format{Size: 24}
 )
+
+// Native returns the format of the given size in the byte order of this
+// machine: what a TUN or TAP uses for any size until TUNSETVNETLE or
+// TUNSETVNETBE.
+func Native(size int) Format {
+	return Format{Size: size, BigEndian: binary.NativeEndian.Uint16([]byte{0, 1}) == 1}
+}
 
 // A FormatError says why a header could not be encoded or decoded.
 type FormatError uint8

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"testing"
+	"unsafe"
 
 	"github.com/offlab/offlab/vnet"
 )
@@ -49,6 +50,15 @@ func TestOneByteOrder(t *testing.T) {
 		if h, err := f.Get(b); err != nil || h.HdrLen != 54 {
 			t.Errorf("%+v: HdrLen = %d, %v, want 54", f, h.HdrLen, err)
 		}
+	}
+}
+
+// TestNative compares with an integer in memory.
+func TestNative(t *testing.T) {
+	v := uint16(1)
+	big := *(*[2]byte)(unsafe.Pointer(&v)) == [2]byte{0, 1}
+	if got := vnet.Native(12); got != (vnet.Format{Size: 12, BigEndian: big}) {
+		t.Errorf("Native(12) = %+v, the machine is big-endian: %v", got, big)
 	}
 }
 
