@@ -17,9 +17,10 @@
 //
 // # Byte order
 //
-// A legacy header has the byte order of the machine, a virtio 1.0 header is
-// little-endian, and TUNSETVNETLE or TUNSETVNETBE fix either. A [Format] holds
-// size and order; encoding and decoding use the same one, always.
+// A virtio 1.0 queue is little-endian. A packet socket, and a TUN or TAP with a
+// header of any size, use the order of the machine, until TUNSETVNETLE or
+// TUNSETVNETBE fix it. A [Format] holds size and order; encoding and decoding
+// use the same one, always.
 //
 // # What to distrust
 //
