@@ -23,8 +23,9 @@ type Frame struct {
 	// Number counts the frames of this queue and direction, from 0. It is that
 	// of the packet before segmentation.
 	Number uint64
-	// Valid says, at receive, that the card found all checksums right.
-	Valid bool
+	// Checked says, at receive, that the card looked at the checksums: it can, and
+	// SetChecksum is on. Valid says that it found all right.
+	Checked, Valid bool
 
 	layout packet.Layout
 	parsed bool

@@ -1,6 +1,10 @@
 package softnic
 
-import "math/rand/v2"
+import (
+	"math/rand/v2"
+
+	"github.com/offlab/offlab/gro"
+)
 
 // Hooks are functions that a card runs at its stations, for one queue of one
 // port. Each is called by one goroutine only, so its closure may keep state;
@@ -13,6 +17,9 @@ type Hooks struct {
 	// Setting changes what a setting really becomes: to return the present
 	// value instead of the wanted one is a feature that cannot be turned off.
 	Setting func(s Setting, present, wanted int) int
+	// Merge changes how received frames are aggregated, of a card that can, before
+	// it starts.
+	Merge func(gro.Options) gro.Options
 	// Super sees each packet that the host hands down, before it is cut:
 	// Frame.Header says how, and may be changed.
 	Super func(*Frame) Action
@@ -30,7 +37,7 @@ type Hooks struct {
 // Env is where hooks run.
 type Env struct {
 	Port  int
-	Queue int // -1 for those that are asked for Offer and Setting only
+	Queue int // -1 for those that are asked for Offer, Setting and Merge only
 	// Rand is seeded with Wire.Seed, port and queue: equal runs draw equal
 	// numbers.
 	Rand *rand.Rand

@@ -138,6 +138,11 @@ func (p *port) mergeOptions(seed uint64) (gro.Options, bool) {
 		return gro.Options{}, false
 	}
 	o := p.model.RX.Merge(p.mtu)
+	for _, h := range p.knobs {
+		if h.Merge != nil {
+			o = h.Merge(o)
+		}
+	}
 	o.Gather = o.Hold == 0 // what is held longer than a poll has to be copied
 	o.Seed = seed
 	return o, true

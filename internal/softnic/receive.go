@@ -133,7 +133,7 @@ func (l *lane) pick(f *Frame) {
 	if r.checksum {
 		what = found(f)
 	}
-	f.Valid = what == good
+	f.Checked, f.Valid = r.checksum, what == good
 	times := 1
 	for _, h := range r.hooks {
 		switch h(f) {
