@@ -151,8 +151,10 @@ const (
 	Budget = 64
 )
 
-// A CounterName is a driver's name for the count of a station.
+// A CounterName is a driver's name for the count of a station, or of several
+// together: a MAC counts what its driver never sees.
 type CounterName struct {
-	Driver  string  // as ethtool -S prints it
-	Station Station // what it counts
+	Driver  string    // as ethtool -S prints it
+	Station Station   // what it counts
+	And     []Station // together with these
 }

@@ -199,7 +199,7 @@ func (n *NIC) DriverCounters(port int) []Counter {
 	c := n.Counts(port)
 	var list []Counter
 	for _, name := range n.ports[port].model.Counters {
-		list = append(list, Counter{name.Driver, c[name.Station]})
+		list = append(list, Counter{name.Driver, c[name.Station] + sum(&c, name.And)})
 	}
 	return list
 }
