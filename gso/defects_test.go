@@ -93,6 +93,17 @@ func TestSegmentLongerThanAnIPPacket(t *testing.T) {
 	}
 }
 
+// TestOneShortFrameOfALargeSize is not too long, whatever the size says.
+func TestOneShortFrameOfALargeSize(t *testing.T) {
+	p := tcp4(300, 65534)
+	p.tunnel, p.csum = packet.VXLAN, true
+	pkt, h, o := p.packet()
+	got, err := split(pkt, h, o)
+	if d := diff(got, p.segments()); d != "" || err != nil {
+		t.Error(err, d)
+	}
+}
+
 // TestBigTCP: IPv4 with a total length of 0, IPv6 with a payload length of 0,
 // and with the jumbo payload option that Linux put there up to 6.x and takes
 // out of each segment.

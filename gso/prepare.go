@@ -28,7 +28,8 @@ func (s *Splitter) prepare(l *packet.Layout, st *packet.Stack) Error {
 			return e
 		}
 	}
-	if s.ip.base+s.size > 65535 || inTunnel && s.outer.base+s.size > 65535 {
+	longest := min(s.size, len(s.pkt)-s.hdrLen)
+	if s.ip.base+longest > 65535 || inTunnel && s.outer.base+longest > 65535 {
 		return ErrTooLong
 	}
 	if s.opt.Checksum == Pseudo {
