@@ -14,7 +14,9 @@ import (
 	"github.com/offlab/offlab/internal/lab"
 	"github.com/offlab/offlab/internal/rig"
 	"github.com/offlab/offlab/internal/runner"
+	"github.com/offlab/offlab/internal/softnic"
 	"github.com/offlab/offlab/internal/study"
+	"github.com/offlab/offlab/internal/unit"
 )
 
 // Program is what the parts need to know of the running program.
@@ -29,7 +31,8 @@ type Program struct {
 type Request struct {
 	Command   string // the command line itself
 	Factors   []string
-	Lab       string // veth or hosts
+	Lab       string // softnic, veth or hosts
+	NIC       study.NICPlan
 	Device    string
 	Peer      string
 	PeerDev   string
@@ -55,7 +58,7 @@ type Request struct {
 }
 
 // Labs lists the labs there are.
-var Labs = []string{"veth", "hosts"}
+var Labs = []string{"softnic", "veth", "hosts"}
 
 // Observer sees a study as it runs.
 type Observer struct {
@@ -99,7 +102,7 @@ func execute(ctx context.Context, p Program, q Request, o Observer, res *Result)
 		return usage(err)
 	}
 	o.Stage("starting the hosts")
-	l, err := openLab(ctx, p, q, wantsWire(q, factors))
+	l, err := openLab(ctx, p, q, factors)
 	if err != nil {
 		return err
 	}
@@ -146,7 +149,7 @@ func open(p Program, q Request) (*Result, error) {
 	s := &study.Study{
 		Schema: study.Schema, Version: p.Version, Created: p.Now().UTC().Truncate(time.Second), Seed: q.Seed,
 		Plan: study.Plan{
-			Command: q.Command, Lab: q.Lab, Device: q.Device, Peer: q.Peer, PeerDev: q.PeerDev, PeerAddr: q.PeerAddr,
+			Command: q.Command, Lab: q.Lab, NIC: q.NIC, Device: q.Device, Peer: q.Peer, PeerDev: q.PeerDev, PeerAddr: q.PeerAddr,
 			Side: q.Side, Raw: q.Raw, Factors: q.Factors, Cross: q.Cross, Paths: q.Paths, Families: q.Families, Toward: q.Direction, Alpha: q.Alpha,
 			BudgetS: q.Budget.Seconds(), SettleS: q.Settle.Seconds(), MeasureS: q.Measure.Seconds(),
 			Load: study.Load{Streams: q.Streams, Verify: q.Verify, MSS: q.MSS, Congestion: q.CC},
@@ -168,7 +171,7 @@ func fromPlan(q Request, s *study.Study) Request {
 	p := s.Plan
 	q.Factors, q.Lab, q.Device, q.Peer, q.PeerDev, q.PeerAddr = p.Factors, p.Lab, p.Device, p.Peer, p.PeerDev, p.PeerAddr
 	q.Side, q.Raw, q.Cross, q.Families, q.Direction = p.Side, p.Raw, p.Cross, p.Families, p.Toward
-	q.Paths = p.Paths
+	q.Paths, q.NIC = p.Paths, p.NIC
 	if q.Budget > 0 {
 		s.Plan.BudgetS = s.Ended.Elapsed + q.Budget.Seconds()
 	}
@@ -200,13 +203,20 @@ func directions(q Request, f knob.Factor) []string {
 	}
 }
 
-func openLab(ctx context.Context, p Program, q Request, wire bool) (*lab.Lab, error) {
+func openLab(ctx context.Context, p Program, q Request, factors []knob.Factor) (*lab.Lab, error) {
+	wire := wantsWire(q, factors)
+	firmware := slices.ContainsFunc(factors, func(f knob.Factor) bool { return f.Name == "lro" || f.Name == "gro-hw" })
 	o := lab.Options{Exe: p.Exe, Version: p.Version, State: p.State}
 	var l *lab.Lab
 	var err error
 	switch q.Lab {
 	case "veth":
 		l, err = lab.Veth(ctx, o, wire)
+	case "softnic":
+		l, err = lab.Softnic(ctx, o, lab.Card{
+			Model: q.NIC.Model, Faults: q.NIC.Faults, Seed: uint64(q.Seed), Firmware: firmware,
+			Wire: softnic.Wire{Rate: unit.Rate(q.NIC.RateBPS), Delay: time.Duration(q.NIC.DelayS * float64(time.Second)), Loss: q.NIC.Loss},
+		})
 	case "hosts":
 		l, err = openHosts(ctx, o, q)
 	default:

@@ -17,6 +17,8 @@ import (
 	"github.com/offlab/offlab/internal/app"
 	"github.com/offlab/offlab/internal/knob"
 	"github.com/offlab/offlab/internal/report"
+	"github.com/offlab/offlab/internal/softnic/fault"
+	"github.com/offlab/offlab/internal/softnic/model"
 	"github.com/offlab/offlab/internal/study"
 	"github.com/offlab/offlab/internal/sys/netns"
 	"github.com/offlab/offlab/internal/unit"
@@ -46,6 +48,8 @@ type runFlags struct {
 	four, six   bool
 	verify      string
 	paths       string
+	rate        unit.Rate
+	delay       time.Duration
 	budget      string
 	settle      string
 	measure     string
@@ -68,7 +72,12 @@ func (c *console) runCommand() *cobra.Command {
 		},
 	}
 	fl := cmd.Flags()
-	fl.StringVar(&f.q.Lab, "lab", "", "built-in lab: veth (default without --dev)")
+	fl.StringVar(&f.q.Lab, "lab", "", "built-in lab: softnic (default without --dev) or veth")
+	fl.StringVar(&f.q.NIC.Model, "nic", "", "model of the soft NIC (default generic; offlab list models)")
+	fl.StringArrayVar(&f.q.NIC.Faults, "fault", nil, "break the soft NIC; repeatable (offlab list faults)")
+	fl.Var(&f.rate, "wire-rate", "rate of the soft NIC's wire, such as 1G (default: no limit)")
+	fl.DurationVar(&f.delay, "wire-delay", 0, "delay of the soft NIC's wire, one way")
+	fl.Float64Var(&f.q.NIC.Loss, "wire-loss", 0, "share of frames that the wire loses, 0 to 1")
 	fl.StringVar(&f.q.Device, "dev", "", "device of this machine to test, with --peer")
 	fl.StringVar(&f.q.Peer, "peer", "", "far end: ssh://[user@]host or exec:'COMMAND'")
 	fl.StringVar(&f.q.PeerDev, "peer-dev", "", "device of the peer (default: by its route)")
@@ -96,7 +105,7 @@ func (c *console) runCommand() *cobra.Command {
 	fl.BoolVar(&f.json, "json", false, "the same as --format json")
 	fl.BoolVarP(&f.quiet, "quiet", "q", false, "no progress")
 	for name, values := range map[string][]string{
-		"lab": {"veth"}, "side": {"device", "peer"}, "direction": {"tx", "rx", "both"}, "verify": {"on", "off"}, "format": formatNames(),
+		"lab": {"softnic", "veth"}, "side": {"device", "peer"}, "direction": {"tx", "rx", "both"}, "verify": {"on", "off"}, "format": formatNames(),
 	} {
 		_ = cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
 	}
@@ -113,7 +122,7 @@ func (c *console) run(ctx context.Context, f *runFlags, args []string) error {
 	if err != nil {
 		return usagef("%v", err)
 	}
-	if f.q.Lab == "veth" && !netns.IsRoot() {
+	if (f.q.Lab == "veth" || f.q.Lab == "softnic") && !netns.IsRoot() {
 		return c.asRootOfOwn(ctx)
 	}
 	p, err := c.program()
@@ -260,9 +269,12 @@ func (f *runFlags) ends() error {
 	case q.Device != "":
 		q.Lab = "hosts"
 	case q.Lab == "":
-		q.Lab = "veth"
-	case q.Lab != "veth":
-		return usagef("unknown lab %q (have veth)", q.Lab)
+		q.Lab = "softnic"
+	case q.Lab != "veth" && q.Lab != "softnic":
+		return usagef("unknown lab %q (have softnic, veth)", q.Lab)
+	}
+	if err := f.card(); err != nil {
+		return err
 	}
 	if q.Side != "device" && q.Side != "peer" {
 		return usagef("--side %s: want device or peer", q.Side)
@@ -272,6 +284,33 @@ func (f *runFlags) ends() error {
 			return err
 		}
 	}
+	return nil
+}
+
+// card checks the flags of the soft NIC.
+func (f *runFlags) card() error {
+	n := &f.q.NIC
+	if f.q.Lab != "softnic" {
+		if n.Model != "" || len(n.Faults) > 0 || f.rate > 0 || f.delay > 0 || n.Loss > 0 {
+			return usagef("--nic, --fault and --wire-... are about the soft NIC, the study is not on it")
+		}
+		return nil
+	}
+	if n.Model == "" {
+		n.Model = "generic"
+	}
+	if _, err := model.Find(n.Model); err != nil {
+		return usagef("--nic: %v", err)
+	}
+	for _, name := range n.Faults {
+		if _, err := fault.Find(name); err != nil {
+			return usagef("--fault: %v", err)
+		}
+	}
+	if n.Loss < 0 || n.Loss > 1 || f.delay < 0 {
+		return usagef("--wire-loss is a share from 0 to 1, --wire-delay not negative")
+	}
+	n.RateBPS, n.DelayS = float64(f.rate), f.delay.Seconds()
 	return nil
 }
 

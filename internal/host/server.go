@@ -35,6 +35,7 @@ type Server struct {
 	prober  *probe.Prober
 	load    running
 	vlan    *bpf.VLAN // of the present path
+	nic     *runningNIC
 }
 
 // running is the end of a load: a receiver or a sender.
@@ -61,7 +62,7 @@ func (s *Server) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.stopLoad()
-	return errors.Join(s.dropPath(), s.restoreLocked(), s.eth.Close(), s.net.Close())
+	return errors.Join(s.closeNIC(), s.dropPath(), s.restoreLocked(), s.eth.Close(), s.net.Close())
 }
 
 // Methods returns the calls that the server answers.
@@ -74,6 +75,10 @@ func (s *Server) Methods() map[string]agent.Method {
 		"net.veth":     agent.Func(s.veth),
 		"net.setup":    agent.Func(s.setup),
 		"net.route":    agent.Func(s.route),
+		"nic.start":    agent.Func(s.startNIC),
+		"nic.set":      agent.Func(s.setNIC),
+		"nic.setting":  agent.Func(s.nicSetting),
+		"nic.counters": agent.Func(s.nicCounters),
 		"path.set":     agent.Func(s.setPath),
 		"knob.claim":   agent.Func(s.claim),
 		"knob.adopt":   agent.Func(s.adopt),
@@ -159,6 +164,11 @@ func (s *Server) veth(_ context.Context, v Veth) (nothing, error) {
 func (s *Server) setup(_ context.Context, c Setup) (nothing, error) {
 	if c.MTU > 0 {
 		if err := s.net.Set(c.Device, "mtu", c.MTU); err != nil {
+			return nothing{}, err
+		}
+	}
+	if c.TXQueue > 0 {
+		if err := s.net.Set(c.Device, "txqueuelen", c.TXQueue); err != nil {
 			return nothing{}, err
 		}
 	}

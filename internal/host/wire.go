@@ -51,6 +51,7 @@ type Setup struct {
 	Device    string            `json:"device"`
 	Addresses []netip.Prefix    `json:"addresses"`
 	MTU       int               `json:"mtu,omitempty"`
+	TXQueue   int               `json:"txqueuelen,omitempty"`
 	Features  map[string]bool   `json:"features,omitempty"`
 	Sysctls   map[string]string `json:"sysctls,omitempty"`
 }

@@ -17,10 +17,10 @@ type Lab struct {
 	Kind   string
 	Device *End // whose device is under test
 	Peer   *End
+	NIC    *NIC // the soft NIC between them, in that lab
 	Shared bool // both run on one machine: their CPU cannot be told apart
 	Notes  []string
-	// Undo puts back what the lab itself changed on hosts that outlive it.
-	ends []*End
+	ends   []*End
 }
 
 // An End is one host of a lab.

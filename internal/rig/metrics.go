@@ -42,6 +42,7 @@ func (r *Rig) fill(slot *study.Slot, s runner.Spec, a, b both) {
 			slot.Warnings = append(slot.Warnings, roles[i]+": the hypervisor took more than 2 % of the CPU time")
 		}
 	}
+	nicEvidence(slot, a.nic, b.nic)
 	slot.Evidence[roles[0]+".process.cpu_s"] = sent.CPU().Seconds()
 	slot.Evidence[roles[1]+".process.cpu_s"] = got.CPU().Seconds()
 	slot.Evidence[roles[1]+".load.bytes"] = float64(got.Bytes)

@@ -25,13 +25,14 @@ type Rig struct {
 	factors map[string]knob.Factor
 	now     string            // the arm that the device is in; empty: unknown
 	path    string            // the path that both hosts are in
+	found   map[string]int    // values of the card's settings, by factor, at the start
 	state   map[string]string // features of each arm's check, by arm, to see a slot that differs
 	idle    [2]float64        // CPUs busy while nothing ran: device, peer
 }
 
 // New claims the device and prepares both hosts.
 func New(ctx context.Context, l *lab.Lab) (*Rig, []string, error) {
-	r := &Rig{lab: l, path: string(study.PathBase), factors: map[string]knob.Factor{}, state: map[string]string{}}
+	r := &Rig{lab: l, path: string(study.PathBase), factors: map[string]knob.Factor{}, found: map[string]int{}, state: map[string]string{}}
 	claimed, err := l.Device.Claim(ctx, l.Device.Dev)
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", l.Device.Name, err)
@@ -47,19 +48,42 @@ func New(ctx context.Context, l *lab.Lab) (*Rig, []string, error) {
 // Adopt makes the study's factors known to the device's host and returns the
 // value that each has now.
 func (r *Rig) Adopt(ctx context.Context, fs []knob.Factor) ([]string, error) {
-	for _, f := range fs {
+	values := make([]string, len(fs))
+	var rest []knob.Factor
+	var at []int
+	for i, f := range fs {
 		r.factors[f.Name] = f
+		s, ok := r.nicKnob(f)
+		if !ok {
+			rest, at = append(rest, f), append(at, i)
+			continue
+		}
+		v, err := r.adoptNIC(ctx, f, s)
+		if err != nil {
+			return nil, err
+		}
+		values[i] = v
 	}
-	return r.lab.Device.Adopt(ctx, fs)
+	found, err := r.lab.Device.Adopt(ctx, rest)
+	if err != nil {
+		return nil, err
+	}
+	for k, v := range found {
+		values[at[k]] = v
+	}
+	return values, nil
 }
 
 // Restore puts the device back.
 func (r *Rig) Restore(ctx context.Context) error { return r.lab.Device.Restore(ctx) }
 
-// settings turns those of a plan into those of knobs.
+// settings turns those of a plan into those of knobs of the device's host.
 func (r *Rig) settings(arm study.Arm) []knob.Setting {
 	var out []knob.Setting
 	for _, s := range arm.Settings {
+		if _, ofCard := r.found[s.Knob]; ofCard {
+			continue
+		}
 		out = append(out, knob.Setting{Factor: r.factors[s.Knob], Value: s.Value})
 	}
 	return out
@@ -72,8 +96,13 @@ func (r *Rig) Check(ctx context.Context, arm study.Arm) (study.ArmCheck, error) 
 		r.now = ""
 		return study.ArmCheck{}, gone(err)
 	}
+	card, err := r.checkNIC(ctx, arm)
+	if err != nil {
+		r.now = ""
+		return study.ArmCheck{}, err
+	}
 	r.now = arm.Name
-	c := study.ArmCheck{Arm: arm.Name, Knobs: rep.Settings, Dragged: rep.Dragged}
+	c := study.ArmCheck{Arm: arm.Name, Knobs: append(rep.Settings, card...), Dragged: rep.Dragged}
 	r.state[arm.Name] = fingerprint(c)
 	return c, nil
 }
@@ -252,7 +281,10 @@ func wait(ctx context.Context, s float64) error {
 }
 
 // A both is what sender and receiver counted at one moment.
-type both struct{ sender, receiver host.Moment }
+type both struct {
+	sender, receiver host.Moment
+	nic              []map[string]uint64
+}
 
 // moments asks both ends at once.
 func (r *Rig) moments(ctx context.Context, p pairing) (m both, err error) {
@@ -263,7 +295,11 @@ func (r *Rig) moments(ctx context.Context, p pairing) (m both, err error) {
 		done <- named(p.receiver, err)
 	}()
 	m.sender, err = p.sender.Moment(ctx)
-	return m, errors.Join(named(p.sender, err), <-done)
+	if err := errors.Join(named(p.sender, err), <-done); err != nil {
+		return m, err
+	}
+	m.nic, err = r.nicCounters(ctx)
+	return m, err
 }
 
 func named(e *lab.End, err error) error {

@@ -4,6 +4,7 @@ package study
 type Plan struct {
 	Command  string     `json:"command,omitempty"` // the command line, for reports
 	Lab      string     `json:"lab"`               // veth or hosts
+	NIC      NICPlan    `json:"nic,omitzero"`      // in lab softnic
 	Device   string     `json:"device,omitempty"`  // the device under test, in lab hosts
 	Peer     string     `json:"peer,omitempty"`    // transport to the far end, in lab hosts
 	PeerDev  string     `json:"peer_device,omitempty"`
@@ -24,6 +25,15 @@ type Plan struct {
 	MeasureS float64    `json:"measure_s"`
 	Alpha    float64    `json:"alpha"`
 	AABlocks int        `json:"aa_blocks"`
+}
+
+// A NICPlan says which soft NIC the lab is built on.
+type NICPlan struct {
+	Model   string   `json:"model"`
+	Faults  []string `json:"faults,omitempty"`
+	RateBPS float64  `json:"rate_bit_per_s,omitempty"` // of the wire; 0: no limit
+	DelayS  float64  `json:"delay_s,omitempty"`
+	Loss    float64  `json:"loss,omitempty"` // share of frames
 }
 
 // An Arm is one assignment of values to knobs. The arm without settings is the
