@@ -73,6 +73,9 @@ type Engine struct {
 	maxSegs    int
 	perList    int
 	last       *flow // of the fast path
+	recent     *flow // of the general way
+	masks      [8]mask
+	nextMask   int
 	bucketMask uint32
 	seed       [2]uint64
 	table      table
@@ -132,7 +135,7 @@ func (e *Engine) Push(now time.Duration, pkts ...Packet) []Output {
 		e.expire(now)
 	}
 	for i := range pkts {
-		if pk := &pkts[i]; e.opt.Policy != Linux || !e.fast(now, pk) {
+		if pk := &pkts[i]; e.opt.Policy != Linux || !e.fast(now, pk) && !e.template(pk) {
 			e.receive(now, pk)
 		}
 	}
@@ -215,17 +218,7 @@ func (e *Engine) receive(now time.Duration, pk *Packet) {
 	}
 	h := &e.h
 	h.bucket = pk.Hash & e.bucketMask
-	h.good, h.partial = 0, false
-	if pk.Header.Flags != 0 {
-		if pk.Header.Flags&vnet.NeedsCsum != 0 {
-			h.partial, h.start = true, int(pk.Header.CsumStart)
-		} else if pk.Header.Flags&vnet.DataValid != 0 {
-			h.good = 1 + int(pk.Level)
-		}
-	}
-	if e.opt.TrustChecksums && h.good == 0 {
-		h.good = 1
-	}
+	e.claims(pk)
 	if e.opt.Policy == LRO {
 		e.receiveLRO(now, pk, b)
 		return
@@ -241,6 +234,22 @@ func (e *Engine) receive(now time.Duration, pk *Packet) {
 		e.receiveUDP(now, pk, b)
 	default:
 		e.receiveTCP(now, pk, b)
+	}
+}
+
+// claims notes what is known of the packet's checksums.
+func (e *Engine) claims(pk *Packet) {
+	h := &e.h
+	h.good, h.partial = 0, false
+	if pk.Header.Flags != 0 {
+		if pk.Header.Flags&vnet.NeedsCsum != 0 {
+			h.partial, h.start = true, int(pk.Header.CsumStart)
+		} else if pk.Header.Flags&vnet.DataValid != 0 {
+			h.good = 1 + int(pk.Level)
+		}
+	}
+	if e.opt.TrustChecksums && h.good == 0 {
+		h.good = 1
 	}
 }
 

@@ -103,6 +103,9 @@ func (e *Engine) fast(now time.Duration, pk *Packet) bool {
 	}
 	p := b[e.l3:]
 	ip0, ip8, ip16, seq := le.Uint64(p), le.Uint64(p[8:]), le.Uint64(p[16:]), le.Uint32(p[24:])
+	if byte(ip0) != 0x45 || byte(ip8>>8) != packet.ProtoTCP {
+		return false
+	}
 	f := e.last
 	if f == nil || (ip16^f.words.ip16)|(ip8^f.words.ip8)&ip8Mask != 0 || f.bucket != pk.Hash&e.bucketMask || !f.words.quick {
 		var hash uint32

@@ -57,6 +57,7 @@ func (e *Engine) receiveTCP(now time.Duration, pk *Packet, b []byte) {
 		g.seq = be.Uint32(b[h.l4+4:]) + uint32(n)
 		g.prepare(e, b)
 		e.insert(g)
+		e.recent = g
 	}
 }
 
@@ -128,6 +129,7 @@ func (e *Engine) mergeTCP(f *flow, pk *Packet, b []byte, segs int, whole bool) {
 	if !e.absorb(f, pk, b) {
 		return
 	}
+	e.recent = f
 	f.count += segs
 	n := len(b) - h.pay
 	f.seq += uint32(n)
@@ -194,6 +196,7 @@ func (e *Engine) receiveUDP(now time.Duration, pk *Packet, b []byte) {
 		g.gso, g.count, g.at = n, 1, now
 		g.words.quick = false
 		e.insert(g)
+		e.recent = g
 	}
 }
 
@@ -201,6 +204,7 @@ func (e *Engine) mergeUDP(f *flow, pk *Packet, b []byte) {
 	if !e.absorb(f, pk, b) {
 		return
 	}
+	e.recent = f
 	f.count++
 	switch {
 	case len(b)-e.h.pay < f.gso:

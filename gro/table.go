@@ -234,6 +234,9 @@ func (e *Engine) unlink(f *flow) {
 	if e.last == f {
 		e.last = nil
 	}
+	if e.recent == f {
+		e.recent = nil
+	}
 	e.lists[f.bucket].remove(f)
 	e.held--
 	e.table.remove(f.hash, f.index)
