@@ -29,6 +29,9 @@ func copyUDPTable() unsafe.Pointer
 //go:linkname copyReset github.com/offlab/anchors/tailscale202603/tun.(*tcpGROTable).reset
 func copyReset(t unsafe.Pointer)
 
+//go:linkname copyResetUDP github.com/offlab/anchors/tailscale202603/tun.(*udpGROTable).reset
+func copyResetUDP(t unsafe.Pointer)
+
 //go:linkname gatherGRO github.com/tailscale/wireguard-go/tun.handleGRO
 func gatherGRO(bufs [][]byte, offset int, tcp, udp unsafe.Pointer, off int, wi unsafe.Pointer) error
 
@@ -159,9 +162,9 @@ func ring(pkts [][]byte, want int, flush bool, o gro.Options) func() {
 // copyAnchor merges copies of the packets as tailscale did until 2026-03. It
 // writes to the first packet of each flow, which has the room for the others.
 func copyAnchor(pkts [][]byte, flows int) func() {
-	room := 2*headroom + hdrLen + mss*len(pkts)/flows // it wants the headroom twice
+	room := 2*headroom + 80 + len(pkts[0])*len(pkts)/flows // it wants the headroom twice
 	bufs := make([][]byte, len(pkts))
-	heads := make([][hdrLen]byte, flows)
+	heads := make([][72]byte, flows)
 	for i, p := range pkts {
 		size := headroom + len(p)
 		if i < flows {
@@ -176,13 +179,14 @@ func copyAnchor(pkts [][]byte, flows int) func() {
 	return func() {
 		out = out[:0]
 		for i := range heads {
-			bufs[i] = bufs[i][:headroom+hdrLen+mss]
+			bufs[i] = bufs[i][:headroom+len(pkts[i])]
 			copy(bufs[i][headroom:], heads[i][:])
 		}
 		if err := copyGRO(bufs, headroom, tcp, udp, 0, &out); err != nil || len(out) != flows {
 			panic(len(out))
 		}
 		copyReset(tcp)
+		copyResetUDP(udp)
 	}
 }
 
@@ -227,6 +231,68 @@ func traffic(pkts [][]byte, flows int) func() {
 	}
 }
 
+// trainV6 is train for TCP over IPv6: 72 bytes of headers.
+func trainV6(per int) [][]byte {
+	var pkts [][]byte
+	for i := range per {
+		b := make([]byte, 72+mss)
+		copy(b, []byte{0x60, 0, 0, 0, 0, 0, packet.ProtoTCP, 64})
+		packet.IPv6(b).SetPayloadLen(len(b) - 40)
+		b[8], b[23], b[24], b[39] = 0xfd, 1, 0xfd, 2
+		v4 := make([]byte, hdrLen+mss)
+		segment(v4, 0, i)
+		copy(b[40:], v4[20:])
+		t := packet.TCP(b[40:])
+		t.SetChecksum(0)
+		t.SetChecksum((checksum.Sum(t) + packet.IPv6(b).Pseudo(packet.ProtoTCP, len(t))).Checksum())
+		pkts = append(pkts, b)
+	}
+	return pkts
+}
+
+// trainUDP is n datagrams of 1472 bytes over IPv4.
+func trainUDP(n int) [][]byte {
+	var pkts [][]byte
+	for i := range n {
+		b := make([]byte, 28+1472)
+		segment(b, 0, i)
+		b[9] = packet.ProtoUDP
+		packet.IPv4(b).SetChecksum(0)
+		packet.IPv4(b).SetChecksum(packet.IPv4(b).ComputeChecksum())
+		u := packet.UDP(b[20:])
+		u.SetLength(len(u))
+		u.SetChecksum(0)
+		u.SetChecksum((checksum.Sum(u) + packet.IPv4(b).Pseudo(packet.ProtoUDP, len(u))).UDP())
+		pkts = append(pkts, b)
+	}
+	return pkts
+}
+
+// trainVXLAN wraps the packets in VXLAN over IPv4, with an outer checksum or
+// without.
+func trainVXLAN(inner [][]byte, sum bool) [][]byte {
+	var pkts [][]byte
+	for i, p := range inner {
+		b := make([]byte, 50+len(p))
+		segment(b, 9, i)
+		copy(b[50:], p)
+		b[9] = packet.ProtoUDP
+		packet.IPv4(b).SetTotalLen(len(b))
+		packet.IPv4(b).SetChecksum(0)
+		packet.IPv4(b).SetChecksum(packet.IPv4(b).ComputeChecksum())
+		binary.BigEndian.PutUint16(b[22:], packet.PortVXLAN)
+		u := packet.UDP(b[20:])
+		u.SetLength(len(u))
+		copy(b[28:], []byte{8, 0, 0, 0, 0, 0, 7, 0, 2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 8, 0})
+		u.SetChecksum(0)
+		if sum {
+			u.SetChecksum((checksum.Sum(u) + packet.IPv4(b).Pseudo(packet.ProtoUDP, len(u))).UDP())
+		}
+		pkts = append(pkts, b)
+	}
+	return pkts
+}
+
 func groRows() []row {
 	one, many, most := train(1, segments), train(64, 2), train(4096, 2)
 	// The same flows, but each poll has both packets of 64 of them.
@@ -248,6 +314,24 @@ func groRows() []row {
 		{
 			work: "GRO 45 × 1448, one flow, verify, gather", units: segments, unit: ns, target: "≤ 60 ns",
 			ours: merge(one, 64, 1, gather), anchor: "tailscale 2026-07", theirs: gatherAnchor(one, 1),
+		},
+		{
+			work: "GRO TCPv6 45 × 1448, one flow, verify + copy", units: segments, unit: ns,
+			ours: merge(trainV6(45), 64, 1, gro.Options{}), anchor: "tailscale 2026-03", theirs: copyAnchor(trainV6(45), 1),
+		},
+		{
+			work: "GRO UDPv4 44 × 1472, one flow, verify + copy", units: 44, unit: ns,
+			ours: merge(trainUDP(44), 64, 1, gro.Options{UDP: true}), anchor: "tailscale 2026-03", theirs: copyAnchor(trainUDP(44), 1),
+		},
+		{
+			work: "GRO VXLAN TCPv4 43 × 1448, verify + copy", units: 43, unit: ns,
+			ours:   merge(trainVXLAN(train(1, 43), false), 64, 1, gro.Options{VXLANPort: packet.PortVXLAN}),
+			anchor: "the same without VXLAN", theirs: merge(train(1, 43), 64, 1, gro.Options{}),
+		},
+		{
+			work: "GRO VXLAN with checksum, TCPv4 43 × 1448, verify + copy", units: 43, unit: ns,
+			ours:   merge(trainVXLAN(train(1, 43), true), 64, 1, gro.Options{VXLANPort: packet.PortVXLAN}),
+			anchor: "the same without VXLAN", theirs: merge(train(1, 43), 64, 1, gro.Options{}),
 		},
 		{work: "GRO 45 × 1448, one flow, known good, gather", units: segments, unit: ns, target: "≤ 29 ns", ours: merge(one, 64, 1, good)},
 		{
