@@ -1,5 +1,5 @@
 // Package report renders a study: as text for a terminal, as Markdown, as a
-// block for a patch mail, as JSON.
+// block for a patch mail, as a web page, as JSON and in the Go benchmark format.
 //
 // Every format is a pure function of the study and of [Options]: the same
 // study gives the same bytes, at any time and on any machine. No figure is

@@ -50,6 +50,8 @@ func (f Format) Render(w io.Writer, s *study.Study, o Options) error { return f.
 
 // Formats is the catalog of formats.
 var Formats = catalog.New("report format",
+	Format{"bench", "Go benchmark format, a line for each slot: benchstat -col /value", ".bench", renderBench},
+	Format{"html", "a page of its own: answers, how the interval shrank, figures, proof", ".html", renderHTML},
 	Format{"json", "the study file, whose keys other programs may rely on", ".json", renderJSON},
 	Format{"mail", "a block to paste under a patch: 72 columns, ASCII, no colour", ".mail", renderMail},
 	Format{"md", "Markdown tables for an issue or a wiki", ".md", renderMarkdown},

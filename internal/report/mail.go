@@ -124,7 +124,7 @@ func (p *page) mailContext(s *study.Study) {
 }
 
 // commandsOf lists the commands that the values of the verdicts' knobs stand
-// for, each once: "ethtool -K eth0 tso on (as found)".
+// for, each once: "ethtool -K eth0 tso on # as found".
 func commandsOf(s *study.Study) []string {
 	var out []string
 	for _, v := range s.Verdicts {
@@ -137,12 +137,14 @@ func commandsOf(s *study.Study) []string {
 			if cmd == "" {
 				continue
 			}
+			var remarks []string
 			if s.Plan.Side == "peer" {
-				cmd += " (at the peer)"
+				remarks = append(remarks, "at the peer")
 			}
-			if names := c.ArmNames(i == 1); slices.Equal(names, []string{study.Current}) {
-				cmd += " (as found)"
+			if slices.Equal(c.ArmNames(i == 1), []string{study.Current}) {
+				remarks = append(remarks, "as found")
 			}
+			cmd += after(" # ", strings.Join(remarks, ", "))
 			if !slices.Contains(out, cmd) {
 				out = append(out, cmd)
 			}

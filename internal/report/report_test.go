@@ -34,6 +34,12 @@ func renderings() []rendering {
 			rs = append(rs, rendering{file: name + "." + f, study: name, format: f})
 		}
 	}
+	for _, name := range []string{"better", "collapse", "factors", "hostile", "interaction", "interrupted"} {
+		rs = append(rs, rendering{file: name + ".html", study: name, format: "html"})
+	}
+	for _, name := range []string{"better", "factors", "void", "hostile"} {
+		rs = append(rs, rendering{file: name + ".bench", study: name, format: "bench"})
+	}
 	return append(rs,
 		rendering{"better.40.text", "better", "text", report.Options{Width: 40}},
 		rendering{"hostile.40.text", "hostile", "text", report.Options{Width: 40}},
@@ -195,7 +201,7 @@ func TestColor(t *testing.T) {
 		if with == without {
 			t.Errorf("%s: no colour", name)
 		}
-		for _, f := range []string{"mail", "md"} {
+		for _, f := range []string{"mail", "md", "html", "bench"} {
 			if strings.Contains(render(t, s, f, report.Options{Color: true}), "\x1b") {
 				t.Errorf("%s: %s is coloured", name, f)
 			}
@@ -261,10 +267,10 @@ func TestZeroStudy(t *testing.T) {
 }
 
 func TestFind(t *testing.T) {
-	if _, err := report.Find("pdf"); err == nil || !strings.Contains(err.Error(), "json, mail, md, text") {
+	if _, err := report.Find("pdf"); err == nil || !strings.Contains(err.Error(), "bench, html, json, mail, md, text") {
 		t.Errorf("Find(pdf) = %v, want the known names", err)
 	}
-	for path, want := range map[string]string{"r.txt": "text", "a/b.md": "md", "x.json": "json", "p.mail": "mail", "r.pdf": ""} {
+	for path, want := range map[string]string{"r.txt": "text", "a/b.md": "md", "x.json": "json", "p.mail": "mail", "p.html": "html", "p.bench": "bench", "r.pdf": ""} {
 		if f, ok := report.FindByPath(path); f.Name() != want || ok != (want != "") {
 			t.Errorf("FindByPath(%q) = %q, %v, want %q", path, f.Name(), ok, want)
 		}
