@@ -98,8 +98,12 @@ func benchLine(b *strings.Builder, knob, value string, slot study.Slot) {
 	}
 	b.WriteString("BenchmarkOfflab")
 	for _, kv := range [][2]string{
-		{"knob", knob}, {"value", value}, {"path", slot.Path}, {"family", slot.Family},
-		{"load", slot.Load}, {"direction", slot.Direction}, // the last must not end in -8, which would be GOMAXPROCS
+		{"knob", knob},
+		{"value", value},
+		{"path", slot.Path},
+		{"family", slot.Family},
+		{"load", slot.Load},
+		{"direction", slot.Direction}, // the last must not end in -8, which would be GOMAXPROCS
 	} {
 		fmt.Fprintf(b, "/%s=%s", kv[0], benchWord(kv[1]))
 	}
