@@ -16,6 +16,7 @@ func (e Entry) About() string { return e.Fault.About }
 
 // Faults is the catalog of faults, in alphabetical order.
 var Faults = catalog.New("fault",
+	Entry{badCsumGood},
 	Entry{csumPartial},
 	Entry{csumPort},
 	Entry{csumSecond},
@@ -25,6 +26,7 @@ var Faults = catalog.New("fault",
 	Entry{forwardedDrop},
 	Entry{forwardedTSO},
 	Entry{ipID},
+	Entry{lroForward},
 	Entry{mergeFixed},
 	Entry{mssBits},
 	Entry{mssMin},

@@ -53,7 +53,7 @@ var VLANFirst = softnic.Fault{
 	About:  "only the first segment of a super-packet has the VLAN tag",
 	Source: "[PATCH net-next v3] net: stmmac: Enable TSO on VLANs, 2024-06-14",
 	Hooks: edit(func(f *softnic.Frame) {
-		if cut(f) && !f.First() && f.Tagged() {
+		if cut(f) && !f.First() && f.Tagged() && len(f.Data) >= packet.EthernetLen+packet.VLANLen {
 			untag(f)
 		}
 	}),

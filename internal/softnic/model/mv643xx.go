@@ -1,6 +1,7 @@
 package model
 
 import (
+	"slices"
 	"time"
 
 	"github.com/offlab/offlab/gro"
@@ -32,9 +33,10 @@ var mv643xx = softnic.Model{
 		Merge: mv643xxLRO, MergeOff: true,
 		Moderation: softnic.Moderation{Usecs: 250 * time.Microsecond},
 	},
-	Counters: append(mv643xxCounters,
-		softnic.CounterName{Driver: "lro_aggregated", Station: softnic.RXMerged},
-		softnic.CounterName{Driver: "lro_flushed", Station: softnic.RXSuper}),
+	Counters: slices.Concat(mv643xxCounters, []softnic.CounterName{
+		{Driver: "lro_aggregated", Station: softnic.RXMerged},
+		{Driver: "lro_flushed", Station: softnic.RXSuper},
+	}),
 }
 
 // mv643xxNoLRO is mv643xx in a kernel that was built without LRO: the first of
@@ -65,6 +67,7 @@ var mv643xxCounters = []softnic.CounterName{
 	{Driver: "tx_bytes", Station: softnic.TXBytes},
 	{Driver: "rx_errors", Station: softnic.RXFault},
 	{Driver: "tx_dropped", Station: softnic.TXNoRoom},
+	{Driver: "good_frames_received", Station: softnic.RXFrames, And: []softnic.Station{softnic.RXNoBuffer}},
 	{Driver: "good_octets_sent", Station: softnic.WireBytes},
 	{Driver: "good_frames_sent", Station: softnic.WireFrames},
 	{Driver: "rx_discard", Station: softnic.RXNoBuffer},
