@@ -31,6 +31,19 @@
 // held. Between flows order is that of completion, not of arrival. With the
 // policies [Hardware] and [LRO] a wrong checksum does not overtake either.
 //
+// # Where Linux is not followed
+//
+//   - More than [MaxHeader] bytes of headers are not held.
+//   - An IPv6 header whose version is not 6 is passed; Linux would compare it as
+//     IPv4.
+//   - In GRE with key and checksum Linux compares the checksum where it means the
+//     key; here the key has to be equal as well.
+//   - The virtio_net_hdr of an aggregate in VXLAN or Geneve names the outer
+//     transport header; Linux up to 6.18 names the inner one twice.
+//   - Fraglist GRO (rx-gro-list), remote checksum offload and PPPoE (7.2) are
+//     not there: such packets are merged as UDP, not at all, and not at all.
+//   - BIG TCP over IPv6 has no jumbo payload option, as in 7.x.
+//
 // # Memory
 //
 // An engine holds at most [Options.MaxFlows] packets or aggregates; a new flow

@@ -38,13 +38,13 @@ func kernelOptions() gro.Options {
 // TestKernelGROPlain compares the engine with the running kernel, frame by
 // frame and in order: TCP and UDP over IPv4 and IPv6.
 func TestKernelGROPlain(t *testing.T) {
-	testKernelGRO(t, exactN(t, 2000), []tunnelKind{plain})
+	testKernelGRO(t, exactN(t, 1000), []tunnelKind{plain})
 }
 
 // TestKernelGROTunnels does it in tunnels. A packet socket shows the whole
 // aggregate, although virtio_net_hdr says nothing of the tunnel.
 func TestKernelGROTunnels(t *testing.T) {
-	testKernelGRO(t, exactN(t, 2000), kernelKinds)
+	testKernelGRO(t, exactN(t, 1000), kernelKinds)
 }
 
 func testKernelGRO(t *testing.T, n int, kinds []tunnelKind) {

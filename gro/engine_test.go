@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/offlab/offlab/gro"
+	"github.com/offlab/offlab/internal/testutil/pkttest"
 	"github.com/offlab/offlab/vnet"
 )
 
@@ -80,4 +81,20 @@ func diffBytes(a, b []byte) string {
 		}
 	}
 	return fmt.Sprintf("lengths %d and %d", len(a), len(b))
+}
+
+// segments returns n IPv4 packets of a TCP stream.
+func segments(n, size int) (pkts [][]byte) {
+	for i := range n {
+		pkts = append(pkts, pkttest.Build(pkttest.IP4{DF: true, ID: uint16(i)}, pkttest.TCP{Seq: uint32(i * size)}, pkttest.Payload(make([]byte, size))))
+	}
+	return pkts
+}
+
+// datagrams6 returns n UDP datagrams over IPv6.
+func datagrams6(n, size int) (pkts [][]byte) {
+	for range n {
+		pkts = append(pkts, pkttest.Build(pkttest.IP6{}, pkttest.UDP{}, pkttest.Payload(make([]byte, size))))
+	}
+	return pkts
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/offlab/offlab/gro"
-	"github.com/offlab/offlab/internal/testutil/pkttest"
 	"github.com/offlab/offlab/packet"
 )
 
@@ -26,12 +25,8 @@ func ExampleEngine() {
 	}
 
 	var burst []gro.Packet
-	for i := range 3 { // 3 segments of a TCP stream, then two datagrams
-		burst = append(burst, gro.Packet{Data: pkttest.Build(
-			pkttest.IP4{DF: true, ID: uint16(i)}, pkttest.TCP{Seq: uint32(i * 1000), Flags: 0x10}, pkttest.Payload(make([]byte, 1000)))})
-	}
-	for range 2 {
-		burst = append(burst, gro.Packet{Data: pkttest.Build(pkttest.IP6{}, pkttest.UDP{}, pkttest.Payload(make([]byte, 500)))})
+	for _, b := range append(segments(3, 1000), datagrams6(2, 500)...) { // from a socket
+		burst = append(burst, gro.Packet{Data: b})
 	}
 	forward(burst)
 	// Output:
@@ -46,9 +41,8 @@ func ExampleOptions_gather() {
 	if err != nil {
 		panic(err)
 	}
-	for i := range 3 {
-		e.Push(0, gro.Packet{Data: pkttest.Build(
-			pkttest.IP4{DF: true, ID: uint16(i)}, pkttest.TCP{Seq: uint32(i * 1000)}, pkttest.Payload(make([]byte, 1000)))})
+	for _, b := range segments(3, 1000) {
+		e.Push(0, gro.Packet{Data: b})
 	}
 	for _, out := range e.Flush(0) {
 		fmt.Println(len(out.Data), "bytes of headers,", len(out.Payload), "payloads,", out.Len(), "bytes")

@@ -252,7 +252,7 @@ func (e *Engine) absorb(f *flow, pk *Packet, b []byte) bool {
 // leaves f alone, or if the policy has no room; then the packet is passed.
 func (e *Engine) hold(f *flow, why Reason, pk *Packet, b []byte, hash uint32) *flow {
 	h := &e.h
-	if e.opt.Policy != Linux && f == nil && e.held >= e.opt.MaxFlows || len(b) > e.maxSize {
+	if e.opt.Policy != Linux && f == nil && e.full() || len(b) > e.maxSize {
 		r := NoRoom
 		if len(b) > e.maxSize {
 			r = NotEligible

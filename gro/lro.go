@@ -42,7 +42,7 @@ func (e *Engine) receiveLRO(now time.Duration, pk *Packet, b []byte) {
 		e.pass(pk, r, false)
 	case f != nil:
 		e.appendLRO(f, pk, b)
-	case e.held >= e.opt.MaxFlows || len(b) > e.maxSize || pk.Header.GSOType != vnet.GSONone:
+	case e.full() || len(b) > e.maxSize || pk.Header.GSOType != vnet.GSONone:
 		e.pass(pk, NoRoom, false)
 	default:
 		e.startLRO(now, pk, b, hash)

@@ -160,8 +160,8 @@ type Limits struct {
 	MTU int
 }
 
-// BNX2X returns the options of the firmware aggregation (TPA) of bnx2x for an
-// MTU and MSS in bytes: 64 aggregations of at most 8 pages, TCP without other
+// BNX2X returns the options of the firmware aggregation (TPA) of bnx2x: 64
+// aggregations of at most 8 pages, TCP without other
 // options than timestamps, nothing behind extension headers or in tunnels.
 // Source: drivers/net/ethernet/broadcom/bnx2x, Linux 6.12.
 func BNX2X() Options {
@@ -231,7 +231,7 @@ func (o *Options) normalize() error {
 		{"Policy", int(o.Policy), 0, int(Hardware), "Linux, LRO or Hardware"},
 		{"Semantics", int(o.Semantics), 0, int(Linux72), "one of the versions"},
 		{"Start", int(o.Start), 0, int(packet.StartIP), "StartEthernet or StartIP"},
-		{"MaxFlows", o.MaxFlows, 1, 1 << 20, "1 to 1048576"},
+		{"MaxFlows", o.MaxFlows, 1, 1 << 18, "1 to 262144"},
 		{"Buckets", o.Buckets, 1, 1 << 12, "1 to 4096"},
 		{"MaxSize", o.MaxSize, 128, MaxMaxSize, "128 to 524280"},
 		{"MaxSegments", o.MaxSegments, 0, 1 << 20, "0 to 1048576"},

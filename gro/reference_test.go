@@ -308,7 +308,7 @@ func TestReference(t *testing.T) {
 			e := newEngine(t, opt)
 			opt.Gather = true
 			g := newEngine(t, opt)
-			for i := range 80 {
+			for i := range 50 {
 				r := rand.New(rand.NewPCG(seed, uint64(i)))
 				frames := burst(r, 64, []tunnelKind{plain})
 				pkts := make([]gro.Packet, len(frames))

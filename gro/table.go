@@ -219,6 +219,9 @@ func (e *Engine) room(f *flow, n int) {
 	}
 }
 
+// full reports whether the bucket of the packet at hand has no place.
+func (e *Engine) full() bool { return e.lists[e.h.bucket].n >= e.perList }
+
 // insert holds f, evicting the oldest of its bucket if that is full.
 func (e *Engine) insert(f *flow) {
 	l := &e.lists[f.bucket]
