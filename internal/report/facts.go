@@ -153,11 +153,11 @@ func noiseFacts(s *study.Study, brief bool) []fact {
 				pairs = max(pairs, n.Pairs)
 			}
 		}
-		text := strings.Join(words, ", ") + " (equal arms: SD, n=" + unit.Plural(int64(pairs), "pair") + ")"
+		what, text := "equal arms: SD", strings.Join(words, ", ")
 		if names[i] != "" {
-			text = names[i] + ": " + text
+			what, text = "A/A SD", names[i]+": "+text
 		}
-		facts[i] = fact{"noise", text, plain}
+		facts[i] = fact{"noise", text + " (" + what + ", n=" + unit.Plural(int64(pairs), "pair") + ")", plain}
 	}
 	return facts
 }

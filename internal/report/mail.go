@@ -63,6 +63,9 @@ func (p *page) mailVerdict(s *study.Study, v study.Verdict) {
 func (p *page) mailMetrics(s *study.Study, v study.Verdict) {
 	t := table{head: []string{"median", sides(v), "change [" + confidence(s) + " interval]", ""}}
 	for _, m := range v.Worth.Metrics {
+		if effectWords(m) == "" && v.Interaction {
+			continue
+		}
 		pair := pairWords(m)
 		if v.Interaction { // a difference of differences has no two sides
 			pair = ""

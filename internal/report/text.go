@@ -176,6 +176,9 @@ func (p *page) tightTable(indent int, t table) {
 func metricsTable(s *study.Study, v study.Verdict) table {
 	t := table{head: []string{"", "", sides(v), "change [" + confidence(s) + " interval]", ""}}
 	for _, m := range v.Worth.Metrics {
+		if effectWords(m) == "" && v.Interaction {
+			continue
+		}
 		pair := pairWords(m)
 		if v.Interaction { // a difference of differences has no two sides
 			pair = ""

@@ -88,9 +88,14 @@ func bitsText(bits []study.Change) string {
 }
 
 // featureProof shows what setting the arms up did to the device: one proof for
-// each part of the knob, and one for each thing that was dragged along.
+// each part of the knob, and one for each thing that was dragged along. What a
+// factorial drags along on both sides is no difference between them, and the
+// sides of an interaction are no conditions of the device: of it only what is
+// stuck is told.
 func (w *view) featureProof() []study.Proof {
-	states := w.states()
+	states := slices.DeleteFunc(w.states(), func(st *state) bool {
+		return st.dragged && st.base == st.treated || w.c.Interaction && st.stuck == ""
+	})
 	source := knobEnd + ": " + wayOf(w.c.Knob).source
 	proof := make([]study.Proof, len(states))
 	for i, st := range states {

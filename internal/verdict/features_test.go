@@ -48,6 +48,26 @@ func TestFeatureProof(t *testing.T) {
 	}
 }
 
+// TestFeatureProofOfFactorial: what both sides drag along tells them not apart,
+// and an interaction has no sides.
+func TestFeatureProofOfFactorial(t *testing.T) {
+	b := factorial(1, 0)
+	for i := range b.Checks {
+		for j := range b.Checks[i].Knobs {
+			if b.Checks[i].Knobs[j].Knob == "gro" {
+				b.Checks[i].Dragged = changes("on", "off", "rx-gro-hw")
+			}
+		}
+	}
+	for i, want := range []string{"tso off -> on", "gro off -> on|rx-gro-hw off -> on, dragged along", ""} {
+		var texts []string
+		for _, p := range verdict.Make(b.Study)[i].Acts.Proof {
+			texts = append(texts, p.Text)
+		}
+		equal(t, b.Plan.Contrast[i].Knob, strings.Join(texts, "|"), want)
+	}
+}
+
 // TestTrace: the last point is the verdict, and the interval shrinks.
 func TestTrace(t *testing.T) {
 	b := newBuilder().knob("tso", "off", "on", "on", tx)
