@@ -20,7 +20,7 @@ var layers = []struct {
 	name string
 	pkgs []string
 }{
-	{"lib", []string{"packet", "packet/checksum", "vnet", "feature", "gso", "gro"}},
+	{"lib", []string{"packet", "packet/checksum", "vnet", "feature", "feature/driver", "gso", "gro"}},
 	{"pure", []string{"internal/catalog", "internal/unit", "internal/stats", "internal/study", "internal/verdict", "internal/report"}},
 	{"sys", []string{"internal/sys/netns", "internal/sys/ethtool", "internal/sys/rtnl", "internal/sys/counters", "internal/sys/cpu", "internal/sys/sock", "internal/sys/sysctl", "internal/sys/proc", "internal/sys/bpf", "internal/sys/tap"}},
 	{"engine", []string{"internal/agent", "internal/agent/transport", "internal/knob", "internal/load", "internal/probe", "internal/softnic", "internal/softnic/model", "internal/softnic/fault"}},
@@ -40,6 +40,7 @@ var edges = map[string]string{
 	"gro packet":                                         "flow keys come from header views",
 	"gro packet/checksum":                                "a bad checksum ends a merge",
 	"gro vnet":                                           "the merge is described by a virtio header",
+	"feature/driver feature":                             "statements result in sets",
 	"internal/study internal/stats":                      "verdicts carry comparisons",
 	"internal/study internal/unit":                       "plans and metrics are typed quantities",
 	"internal/verdict internal/stats":                    "verdicts are decided by comparisons",
