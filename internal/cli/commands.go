@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -13,6 +15,8 @@ import (
 	"github.com/offlab/offlab/internal/app"
 	"github.com/offlab/offlab/internal/knob"
 	"github.com/offlab/offlab/internal/report"
+	"github.com/offlab/offlab/internal/softnic/fault"
+	"github.com/offlab/offlab/internal/softnic/model"
 	"github.com/offlab/offlab/internal/study"
 	"github.com/offlab/offlab/internal/verdict"
 )
@@ -131,9 +135,10 @@ func (c *console) restore(state string) error {
 
 func (c *console) listCommand() *cobra.Command {
 	kinds := map[string]func(io.Writer){
-		"knobs": listKnobs, "formats": listFormats, "labs": listLabs, "loads": listLoads,
+		"faults": listFaults, "formats": listFormats, "knobs": listKnobs, "labs": listLabs,
+		"loads": listLoads, "models": listModels, "paths": listPaths,
 	}
-	names := []string{"formats", "knobs", "labs", "loads"}
+	names := slices.Sorted(maps.Keys(kinds))
 	return &cobra.Command{
 		Use:       "list KIND",
 		Short:     "List what there is: " + strings.Join(names, ", "),
@@ -169,7 +174,27 @@ func listFormats(w io.Writer) {
 	}
 }
 
+func listModels(w io.Writer) {
+	for _, m := range model.Models.All() {
+		fmt.Fprintf(w, "%s\t%s\n", m.Name(), m.About())
+	}
+}
+
+func listFaults(w io.Writer) {
+	for _, f := range fault.Faults.All() {
+		fmt.Fprintf(w, "%s\t%s\n", f.Name(), f.About())
+	}
+}
+
+func listPaths(w io.Writer) {
+	fmt.Fprintln(w, "base\tthe device itself")
+	fmt.Fprintln(w, "vlan:ID\tan 802.1Q tag")
+	fmt.Fprintln(w, "qinq:OUTER,INNER\tan 802.1ad tag around an 802.1Q tag")
+	fmt.Fprintln(w, "forwarded\tthrough the host of the device under test, on the soft NIC")
+}
+
 func listLabs(w io.Writer) {
+	fmt.Fprintln(w, "softnic\ttwo network namespaces of this machine, or three, joined by a card in user space (the default)")
 	fmt.Fprintln(w, "veth\ttwo network namespaces of this machine, joined by a veth pair")
 	fmt.Fprintln(w, "hosts\ta device of this machine and a peer: --dev DEV --peer ssh://host or exec:'COMMAND'")
 }

@@ -86,7 +86,7 @@ func (c *console) runCommand() *cobra.Command {
 	fl.StringVar(&f.q.Side, "side", "device", "whose knobs are turned: device or peer")
 	fl.BoolVar(&f.q.Raw, "raw", false, "leave the sender of the veth lab as it is: no stand-in for a wire")
 	fl.BoolVar(&f.q.Cross, "factorial", false, "cross the factors and report their interactions")
-	fl.StringVar(&f.paths, "path", "base", "ways to test, joined by commas: base, vlan:ID, qinq:OUTER,INNER")
+	fl.StringVar(&f.paths, "path", "base", "ways to test, joined by commas: base, vlan:ID, qinq:OUTER,INNER, forwarded")
 	fl.BoolVarP(&f.four, "ipv4", "4", false, "IPv4 (default)")
 	fl.BoolVarP(&f.six, "ipv6", "6", false, "IPv6; with -4 both")
 	fl.StringVar(&f.q.Direction, "direction", "", "data as the device sees it: tx, rx or both (default: what each knob is about, else tx)")
@@ -329,6 +329,9 @@ func (f *runFlags) traffic() error {
 		parsed, err := study.ParsePath(p)
 		if err != nil {
 			return usagef("--path: %v", err)
+		}
+		if parsed.Kind == study.PathForwarded && q.Lab != "softnic" {
+			return usagef("--path forwarded needs a router and a host behind it: --lab softnic has them")
 		}
 		if parsed.Kind != study.PathBase && q.Lab == "hosts" {
 			return usagef("--path %s needs a built-in lab: on real hosts make the device yourself and give it to --dev", p)

@@ -191,7 +191,15 @@ func (s *Server) setup(_ context.Context, c Setup) (nothing, error) {
 	if err := s.net.SetUp("lo", true); err != nil {
 		return nothing{}, err
 	}
-	return nothing{}, s.net.SetUp(c.Device, true)
+	if err := s.net.SetUp(c.Device, true); err != nil {
+		return nothing{}, err
+	}
+	for _, r := range c.Routes { // a neighbour is reached once the device is up
+		if err := s.net.AddRoute(r.To, r.Via); err != nil {
+			return nothing{}, err
+		}
+	}
+	return nothing{}, nil
 }
 
 func (s *Server) route(_ context.Context, p struct {

@@ -54,6 +54,13 @@ type Setup struct {
 	TXQueue   int               `json:"txqueuelen,omitempty"`
 	Features  map[string]bool   `json:"features,omitempty"`
 	Sysctls   map[string]string `json:"sysctls,omitempty"`
+	Routes    []Hop             `json:"routes,omitempty"`
+}
+
+// A Hop is the way to a network by a neighbour.
+type Hop struct {
+	To  netip.Prefix `json:"to"`
+	Via netip.Addr   `json:"via"`
 }
 
 // A Route is the way from a host to an address.

@@ -17,6 +17,7 @@ type Lab struct {
 	Kind   string
 	Device *End // whose device is under test
 	Peer   *End
+	Sink   *End // behind the device's host, where that is a router
 	NIC    *NIC // the soft NIC between them, in that lab
 	Shared bool // both run on one machine: their CPU cannot be told apart
 	Notes  []string

@@ -36,11 +36,19 @@ func (r *Rig) fill(slot *study.Slot, s runner.Spec, a, b both) {
 		roles = [2]string{"peer", "device"}
 	}
 	ws := [2]probe.Window{probe.Delta(a.sender.Probe, b.sender.Probe), probe.Delta(a.receiver.Probe, b.receiver.Probe)}
+	forwarded := s.Cell.Path == string(study.PathForwarded)
 	for i, w := range ws {
-		evidence(slot, roles[i], w)
+		host := roles[i]
+		if forwarded && host == "device" {
+			host = "sink" // an end of the load, but not the device's
+		}
+		evidence(slot, host, w)
 		if total := float64(r.cpus(roles[i])) * w.Elapsed.Seconds(); w.CPU.Steal > maxSteal*total {
 			slot.Warnings = append(slot.Warnings, roles[i]+": the hypervisor took more than 2 % of the CPU time")
 		}
+	}
+	if forwarded {
+		evidence(slot, "device", probe.Delta(a.device, b.device))
 	}
 	nicEvidence(slot, a.nic, b.nic)
 	slot.Evidence[roles[0]+".process.cpu_s"] = sent.CPU().Seconds()

@@ -37,7 +37,7 @@ func New(ctx context.Context, l *lab.Lab) (*Rig, []string, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", l.Device.Name, err)
 	}
-	for _, e := range []*lab.End{l.Device, l.Peer} {
+	for _, e := range r.ends() {
 		if err := e.Watch(ctx, e.Dev); err != nil {
 			return nil, nil, fmt.Errorf("%s: %w", e.Name, err)
 		}
@@ -151,8 +151,26 @@ func (r *Rig) Run(ctx context.Context, s runner.Spec) (study.Slot, error) {
 	return slot, r.alive(ctx, err)
 }
 
+// ends returns the hosts of the lab.
+func (r *Rig) ends() []*lab.End {
+	if r.lab.Sink == nil {
+		return []*lab.End{r.lab.Device, r.lab.Peer}
+	}
+	return []*lab.End{r.lab.Device, r.lab.Peer, r.lab.Sink}
+}
+
+// onDevice is what a path asks of the devices: the forwarded one is a way of the
+// data, and nothing of theirs.
+func onDevice(path string) string {
+	if path == string(study.PathForwarded) {
+		return string(study.PathBase)
+	}
+	return path
+}
+
 // setPath brings a path about at both ends.
 func (r *Rig) setPath(ctx context.Context, path string) error {
+	path = onDevice(path)
 	if path == r.path {
 		return nil
 	}
@@ -171,6 +189,7 @@ func (r *Rig) setPath(ctx context.Context, path string) error {
 func (r *Rig) Paths(ctx context.Context, paths []string) ([]string, error) {
 	var notes []string
 	for _, path := range paths {
+		path = onDevice(path)
 		for _, e := range []*lab.End{r.lab.Device, r.lab.Peer} {
 			res, err := e.SetPath(ctx, host.PathSetup{Device: e.Dev, Path: path})
 			if err != nil {
@@ -214,11 +233,18 @@ func (r *Rig) alive(ctx context.Context, cause error) error {
 // A pairing says which end of a slot sends.
 type pairing struct{ sender, receiver *lab.End }
 
-func (r *Rig) pair(direction string) pairing {
-	if direction == "rx" {
-		return pairing{r.lab.Peer, r.lab.Device}
+// pair returns the ends of a cell. On the forwarded path the data passes through
+// the device's host: what the device receives goes on to the sink, what it sends
+// comes from there.
+func (r *Rig) pair(c study.Cell) pairing {
+	near := r.lab.Device
+	if c.Path == string(study.PathForwarded) {
+		near = r.lab.Sink
 	}
-	return pairing{r.lab.Device, r.lab.Peer}
+	if c.Direction == "rx" {
+		return pairing{r.lab.Peer, near}
+	}
+	return pairing{near, r.lab.Peer}
 }
 
 // spec turns the plan's load into that of the load package.
@@ -236,7 +262,7 @@ func spec(s runner.Spec) load.Spec {
 // measure starts the load, lets it settle, and reads both ends before and after
 // the measured time.
 func (r *Rig) measure(ctx context.Context, s runner.Spec, slot *study.Slot) error {
-	p := r.pair(s.Cell.Direction)
+	p := r.pair(s.Cell)
 	addr, err := p.receiver.Addr(s.Cell.Family)
 	if err != nil {
 		return err
@@ -283,6 +309,7 @@ func wait(ctx context.Context, s float64) error {
 // A both is what sender and receiver counted at one moment.
 type both struct {
 	sender, receiver host.Moment
+	device           probe.Snapshot // of the router, on the forwarded path
 	nic              []map[string]uint64
 }
 
@@ -298,8 +325,11 @@ func (r *Rig) moments(ctx context.Context, p pairing) (m both, err error) {
 	if err := errors.Join(named(p.sender, err), <-done); err != nil {
 		return m, err
 	}
-	m.nic, err = r.nicCounters(ctx)
-	return m, err
+	if m.nic, err = r.nicCounters(ctx); err != nil || p.sender == r.lab.Device || p.receiver == r.lab.Device {
+		return m, err
+	}
+	m.device, err = r.lab.Device.Probe(ctx)
+	return m, named(r.lab.Device, err)
 }
 
 func named(e *lab.End, err error) error {

@@ -44,6 +44,12 @@ func (h *Handle) Addresses(dev string) ([]netip.Prefix, error) {
 	return all, nil
 }
 
+// AddRoute adds the way to a network by a neighbour.
+func (h *Handle) AddRoute(to netip.Prefix, via netip.Addr) error {
+	dst := &net.IPNet{IP: to.Masked().Addr().AsSlice(), Mask: net.CIDRMask(to.Bits(), to.Addr().BitLen())}
+	return fail("add route", to.String(), h.nl.RouteAdd(&netlink.Route{Dst: dst, Gw: via.AsSlice()}))
+}
+
 // A Route is the way to an address.
 type Route struct {
 	Device  string     `json:"device"`
