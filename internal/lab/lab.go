@@ -69,7 +69,7 @@ func (l *Lab) start(ctx context.Context, o Options, name string, t transport.Tar
 	}
 	c, err := s.Connect(ctx, o.Version)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+		return nil, err // it names the target
 	}
 	e := &End{Client: &host.Client{Client: c, Name: name}, stream: s, Pinned: map[string]string{}}
 	l.ends = append(l.ends, e)
