@@ -68,7 +68,7 @@ func bnx2xGRO(mtu int) gro.Options {
 	o := gro.BNX2X()
 	perPage := bnx2xPage / max(1, mtu-bnx2xHeader)
 	if mtu > bnx2xPage || bnx2xPages*perPage > skbFrags {
-		o.MaxSegments = 1 // no aggregation
+		o.Limits.MinSize = 65535 // none that there is: no aggregation
 		return o
 	}
 	// The first segment lies in the buffer of a packet.
