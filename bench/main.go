@@ -2,10 +2,10 @@
 // same buffers, in the same run. It is a module of its own, so that what it
 // compares with never enters the graph of the libraries.
 //
-// The two sides of a row take turns, and which goes first changes every
-// repetition; what is measured is the CPU time of the thread. A repetition
-// takes about 10 ms. The ratio is the median over the repetitions of ours
-// divided by theirs, so that a disturbance that lasts hits both.
+// What is measured is the CPU time of the thread. A repetition takes about
+// 10 ms for each side, in turns of 1 ms, and which side begins changes: what
+// disturbs a processor for longer than that hits both. The ratio is that of ours
+// to theirs, repetition by repetition.
 package main
 
 import (
@@ -71,7 +71,7 @@ func measure(r row, reps int) string {
 	ours := make([]float64, 0, reps)
 	if r.theirs == nil {
 		for range reps {
-			ours = append(ours, sample(r.ours, n)/float64(r.units))
+			ours = append(ours, sample(r.ours, n*turns)/float64(r.units))
 		}
 		return fmt.Sprintf("%s\t%s %s\t–\t–\t–\t%s", r.work, spread(ours), r.unit, r.target)
 	}
@@ -79,24 +79,31 @@ func measure(r row, reps int) string {
 	theirs, ratio := make([]float64, 0, reps), make([]float64, 0, reps)
 	for i := range reps {
 		var a, b float64
-		if i%2 == 0 {
-			a, b = sample(r.ours, n), sample(r.theirs, m)
-		} else {
-			b, a = sample(r.theirs, m), sample(r.ours, n)
+		for range turns {
+			if i%2 == 0 {
+				a += sample(r.ours, n)
+			}
+			b += sample(r.theirs, m)
+			if i%2 != 0 {
+				a += sample(r.ours, n)
+			}
 		}
-		ours = append(ours, a/float64(r.units))
-		theirs = append(theirs, b/float64(r.units))
+		ours = append(ours, a/turns/float64(r.units))
+		theirs = append(theirs, b/turns/float64(r.units))
 		ratio = append(ratio, a/b)
 	}
 	return fmt.Sprintf("%s\t%s %s\t%s\t%s\t%s\t%s", r.work, spread(ours), r.unit, r.anchor, spread(theirs), spreadRatio(ratio), r.target)
 }
 
-// calibrate returns how many calls take about 10 ms.
+// turns is how often the sides alternate within a repetition.
+const turns = 10
+
+// calibrate returns how many calls take about 1 ms.
 func calibrate(f func()) int {
 	f()
 	for n := 1; ; n *= 2 {
-		if t := sample(f, n) * float64(n); t > 5e6 {
-			return max(1, int(float64(n)*10e6/t))
+		if t := sample(f, n) * float64(n); t > 1e6 {
+			return max(1, int(float64(n)*1e6/t))
 		}
 	}
 }
