@@ -296,7 +296,7 @@ func (s *Sequence) warnings(r Result, moved bool) []Warning {
 	dropped := s.seen - s.t.n
 	warn(dropped > 0, NotFinite, "%d of %d values are no log ratios and were left out", dropped, s.seen)
 	least := max(minBlocksT(s.opts.Alpha, s.opts.G), minBlocksFlip(s.opts.Alpha))
-	warn(r.N < least, TooFewBlocks, "%d blocks: no answer is possible with fewer than %d at alpha %.3g", r.N, least, s.opts.Alpha)
+	warn(r.N < least, TooFewBlocks, "n=%d: no answer is possible with fewer than %d blocks at alpha %.3g", r.N, least, s.opts.Alpha)
 	warn(r.Suggests != r.Answer && r.Suggests != Inconclusive && !s.t.broken, SuggestiveNormality,
 		"suggestive (normality): %q holds if the noise is normal; the test that does not assume it has not confirmed it", r.Suggests)
 	warn(s.t.broken || moved, EffectMoved, "the blocks contradict one constant effect: it changed while the study ran")
