@@ -55,6 +55,7 @@ type Link struct {
 	TSOMax  int            `json:"tso_max,omitempty"`          // the driver's limit of gso_max_size; 0: unknown
 	Queues  [2]int         `json:"queues"`                     // transmit, receive
 	PeerNS  bool           `json:"parent_elsewhere,omitempty"` // the parent is in another namespace
+	Tunnel  *Tunnel        `json:"tunnel,omitempty"`           // nil for a device that encapsulates nothing
 }
 
 // MTU returns the largest packet of the link.
@@ -208,6 +209,7 @@ func plain(l netlink.Link) Link {
 		Up: a.RawFlags&unix.IFF_UP != 0, Oper: a.OperState.String(),
 		Carrier: carrier(a.RawFlags), Values: map[string]int{},
 		TSOMax: int(a.TSOMaxSize), Queues: [2]int{a.NumTxQueues, a.NumRxQueues},
+		Tunnel: tunnelOf(l),
 	}
 	if link.Kind == "tuntap" { // the library's word; the kernel's is tun
 		link.Kind = "tun"

@@ -157,7 +157,7 @@ func TestKernelLinks(t *testing.T) {
 	for _, l := range links {
 		got = append(got, l.Name+" "+l.Kind)
 		byIndex, err := h.LinkByIndex(l.Index)
-		if diff := cmp.Diff(l, byIndex); diff != "" || err != nil {
+		if diff := cmp.Diff(l, byIndex, cmp.Comparer(func(a, b netip.Addr) bool { return a == b })); diff != "" || err != nil {
 			t.Errorf("LinkByIndex(%d) differs: %v\n%s", l.Index, err, diff)
 		}
 	}
@@ -189,5 +189,34 @@ func TestKernelBadInput(t *testing.T) {
 	}
 	if err := h.AddVeth("v4", "v5", 1<<22+1); !errors.Is(err, unix.ESRCH) {
 		t.Errorf("a process that is gone: %v", err)
+	}
+}
+
+// TestKernelTunnel reads where VXLAN devices send to.
+func TestKernelTunnel(t *testing.T) {
+	ns := netnstest.New(t)
+	h := open(t, ns)
+	check(t, h.AddVeth("v0", "v1", 0))
+	need.Tool(t, "ip")
+	for name, args := range map[string]string{"x0": "dev v0 remote 192.0.2.1", "x1": "group 239.1.1.1 dev v0", "x2": "remote 2001:db8::1", "x3": "local 192.0.2.9"} {
+		id := string(name[1])
+		check(t, ns.Do(func() error {
+			return exec.Command("ip", strings.Fields("link add "+name+" type vxlan id 4"+id+" dstport 478"+id+" "+args)...).Run()
+		}))
+	}
+	v0, err := h.Link("v0")
+	check(t, err)
+	for name, want := range map[string]*rtnl.Tunnel{
+		"v0": nil,
+		"x0": {Device: v0.Index, Remote: netip.MustParseAddr("192.0.2.1")},
+		"x1": {Device: v0.Index, Remote: netip.MustParseAddr("239.1.1.1"), Group: true},
+		"x2": {Remote: netip.MustParseAddr("2001:db8::1")},
+		"x3": {},
+	} {
+		l, err := h.Link(name)
+		check(t, err)
+		if (l.Tunnel == nil) != (want == nil) || want != nil && *l.Tunnel != *want {
+			t.Errorf("%s: %+v, want %+v", name, l.Tunnel, want)
+		}
 	}
 }
