@@ -1,3 +1,3 @@
-// Package fault holds the ways in which the soft NIC can be broken: one file
-// for each kind, with the threads it was seen in. Each works on any model.
+// Package fault holds the ways in which the soft NIC can be broken, each with the
+// threads it was seen in. Each works on any model.
 package fault

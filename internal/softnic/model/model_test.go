@@ -2,12 +2,14 @@ package model_test
 
 import (
 	"bytes"
+	"os"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/offlab/offlab/gro"
 	"github.com/offlab/offlab/internal/softnic"
+	"github.com/offlab/offlab/internal/softnic/fault"
 	"github.com/offlab/offlab/internal/softnic/model"
 	tu "github.com/offlab/offlab/internal/testutil/pkttest"
 	"github.com/offlab/offlab/vnet"
@@ -40,6 +42,29 @@ func TestModels(t *testing.T) {
 	}
 	if _, err := model.Find("none-such"); err == nil || !strings.Contains(err.Error(), "stmmac") {
 		t.Errorf("an unknown name gives %v, want the list", err)
+	}
+}
+
+// TestDocument: the page for users has a row for each model and each fault.
+func TestDocument(t *testing.T) {
+	page, err := os.ReadFile("../../../docs/concepts/soft-nic.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, e := range model.Models.All() {
+		names = append(names, e.Name())
+	}
+	for _, e := range fault.Faults.All() {
+		names = append(names, e.Name())
+	}
+	for _, name := range names {
+		if !bytes.Contains(page, []byte("\n| `"+name+"` |")) {
+			t.Errorf("no row for %s", name)
+		}
+	}
+	if rows := bytes.Count(page, []byte("\n| `")); rows != len(names) {
+		t.Errorf("%d rows for %d models and faults", rows, len(names))
 	}
 }
 
