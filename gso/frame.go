@@ -88,14 +88,19 @@ func (s *Splitter) header(b []byte, i, n int, pay uint32) {
 	h := (*[128]byte)(b)
 	// Overlapping moves of words cost less than a call of memmove.
 	hl := s.outLen
-	move32((*[32]byte)(h[0:]), (*[32]byte)(m.header[0:]))
-	if hl > 64 {
-		move32((*[32]byte)(h[32:]), (*[32]byte)(m.header[32:]))
+	if hl < 32 {
+		move16((*[16]byte)(h[0:]), (*[16]byte)(m.header[0:]))
+		move16((*[16]byte)(h[hl-16:]), (*[16]byte)(m.header[hl-16:]))
+	} else {
+		move32((*[32]byte)(h[0:]), (*[32]byte)(m.header[0:]))
+		if hl > 64 {
+			move32((*[32]byte)(h[32:]), (*[32]byte)(m.header[32:]))
+		}
+		if hl > 96 {
+			move32((*[32]byte)(h[64:]), (*[32]byte)(m.header[64:]))
+		}
+		move32((*[32]byte)(h[hl-32:]), (*[32]byte)(m.header[hl-32:]))
 	}
-	if hl > 96 {
-		move32((*[32]byte)(h[64:]), (*[32]byte)(m.header[64:]))
-	}
-	move32((*[32]byte)(h[hl-32:]), (*[32]byte)(m.header[hl-32:]))
 	if !s.ip.v6 {
 		id := s.ip.id + s.ip.step*uint16(i)
 		put16(h, s.ip.at+4, id)
@@ -127,6 +132,12 @@ func (s *Splitter) header(b []byte, i, n int, pay uint32) {
 func (s *Splitter) firstOrLast(b []byte, i, n int, pay uint32) {
 	s.copyHeader(b)
 	s.edit(b, i, n, pay)
+}
+
+func move16(dst, src *[16]byte) {
+	a, b := binary.LittleEndian.Uint64(src[0:]), binary.LittleEndian.Uint64(src[8:])
+	binary.LittleEndian.PutUint64(dst[0:], a)
+	binary.LittleEndian.PutUint64(dst[8:], b)
 }
 
 func move32(dst, src *[32]byte) {

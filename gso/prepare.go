@@ -49,7 +49,7 @@ func (s *Splitter) prepare(l *packet.Layout, st *packet.Stack) Error {
 // from it in little.
 func (s *Splitter) prepareMiddle() {
 	hl := s.outLen
-	if s.per != 0 || s.count < 4 || hl > len(s.mid.header) || hl < 32 {
+	if s.per != 0 || s.count < 4 || hl > len(s.mid.header) || hl < 16 {
 		return
 	}
 	m := &s.mid
