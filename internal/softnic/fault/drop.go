@@ -79,7 +79,7 @@ type ends [256]struct {
 
 // add records bytes of a flow, and reports whether some were sent before.
 func (e *ends) add(flow uint64, seq uint32, n int) (again bool) {
-	end := seq + uint32(n) //nolint:gosec // of a packet
+	end := seq + uint32(n)
 	p := &e[flow%uint64(len(e))]
 	if p.flow != flow {
 		p.flow, p.seq = flow, end

@@ -40,7 +40,7 @@ var ipID = softnic.Fault{
 		for _, s := range [...]*packet.Stack{&l.Stack, &l.Inner} {
 			if s.Version == 4 && s.Payload > 0 {
 				h := packet.IPv4(f.Data[s.Network:])
-				setID(h, h.ID()-uint16(f.Index)) //nolint:gosec // a super-packet has fewer segments
+				setID(h, h.ID()-uint16(f.Index))
 			}
 		}
 	}),
