@@ -66,6 +66,16 @@ var defects = []defect{
 		[]string{"100/1 bad-checksum", "100/1 flushed"},
 	},
 	{
+		// A second packet that is wrong must not decide whether the ID is fixed.
+		"bad-checksum-decides-nothing", ipv4,
+		[]seg{
+			at(0, 100, id(8, true)),
+			at(100, 100, id(8, true), spoil(func(f []byte, _ *packet.Layout) { f[len(f)-1] ^= 1 })),
+			at(100, 100, id(9, true)),
+		},
+		[]string{"100/1 bad-checksum", "200/2 flushed"},
+	},
+	{
 		"fin-never-merges-wireguard-go", ipv4,
 		[]seg{at(0, 100), at(100, 100, flags(packet.FIN))},
 		[]string{"200/2 fin"},

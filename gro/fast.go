@@ -133,8 +133,11 @@ func (e *Engine) fast(now time.Duration, pk *Packet) bool {
 		mod16(ip0>>16&0xffff+ip0>>32&0xffff+ip8>>16&0xffff) != w.ipSum {
 		return false
 	}
-	if f.count == 1 && !e.secondID(f, id) {
-		return false
+	step := w.stepID
+	if f.count == 1 {
+		if step = id - bits.ReverseBytes16(uint16(w.ip0>>32)); step > 1 || step == 0 && !e.fixedOK(w.ip0) {
+			return false
+		}
 	}
 	pay := p[head:]
 	e.room(f, n)
@@ -145,7 +148,21 @@ func (e *Engine) fast(now time.Duration, pk *Packet) bool {
 	} else if !e.opt.Gather {
 		copy(f.buf[f.size:], pay)
 	}
-	e.append(f, pay, byte(tcp12>>8)&endFlags, id)
+	if e.opt.Gather {
+		f.refs = append(f.refs, slices.Clip(pay))
+	}
+	if f.count == 1 {
+		w.stepID = step
+		f.fixed = fixedInner &^ uint8(step)
+	}
+	w.nextID = id + step
+	f.size += n
+	f.seq += uint32(n)
+	f.count++
+	f.pushed++
+	if end := byte(tcp12>>8) & endFlags; end != 0 || n < f.gso || f.count >= e.maxSegs {
+		e.finish(f, n, end)
+	}
 	return true
 }
 
@@ -203,50 +220,24 @@ func (e *Engine) start(now time.Duration, pk *Packet, hash uint32) bool {
 	return true
 }
 
-// secondID decides, as levelMismatch does, whether the ID of the second packet
-// can belong to the flow.
-func (e *Engine) secondID(f *flow, id uint16) bool {
-	first := bits.ReverseBytes16(uint16(f.words.ip0 >> 32))
-	old := e.opt.Semantics == Linux612 || e.opt.Semantics == Linux616
-	switch id - first {
-	case 0:
-		if old && f.words.ip0&(0x40<<48) == 0 {
-			return false
-		}
-	case 1:
-	default:
-		return false
-	}
-	return true
+// fixedOK reports whether the ID of a flow that begins with such a header may
+// stay the same, as in levelMismatch.
+func (e *Engine) fixedOK(ip0 uint64) bool {
+	return ip0&(0x40<<48) != 0 || e.opt.Semantics != Linux612 && e.opt.Semantics != Linux616
 }
 
-// append is the end of the fast path: pay belongs to f.
-func (e *Engine) append(f *flow, pay []byte, end byte, id uint16) {
-	w := &f.words
-	if f.count == 1 {
-		w.stepID = id - bits.ReverseBytes16(uint16(w.ip0>>32))
-		f.fixed = fixedInner &^ uint8(w.stepID)
-	}
-	w.nextID = id + w.stepID
-	if e.opt.Gather {
-		f.refs = append(f.refs, slices.Clip(pay))
-	}
-	f.size += len(pay)
-	f.seq += uint32(len(pay))
-	f.count++
-	f.pushed++
-	if end != 0 || len(pay) < f.gso || f.count >= e.maxSegs {
-		f.buf[f.l4+13] |= end
-		switch {
-		case end&packet.PSH != 0:
-			e.complete(f, Push)
-		case end != 0:
-			e.complete(f, Fin)
-		case len(pay) < f.gso:
-			e.complete(f, Short)
-		default:
-			e.complete(f, SegmentLimit)
-		}
+// finish completes f if the segment of n bytes that was just merged is its last.
+func (e *Engine) finish(f *flow, n int, end byte) {
+	f.buf[f.l4+13] |= end
+	switch {
+	case end&packet.PSH != 0:
+		e.complete(f, Push)
+	case end != 0:
+		e.complete(f, Fin)
+	case n < f.gso:
+		e.complete(f, Short)
+	default:
+		e.complete(f, SegmentLimit)
 	}
 }
 
