@@ -5,7 +5,7 @@ import (
 	"unsafe"
 
 	_ "github.com/offlab/anchors/tailscale202603/tun" // see copyGRO
-	_ "github.com/tailscale/wireguard-go/tun"         // see gatherGRO
+	"github.com/tailscale/wireguard-go/tun"           // see gatherGRO, too
 
 	"github.com/offlab/offlab/gro"
 	"github.com/offlab/offlab/packet"
@@ -349,7 +349,15 @@ func groRows() []row {
 			ours:   merge(trainVXLAN(train(1, 43), true), 64, 1, gro.Options{VXLANPort: packet.PortVXLAN}),
 			anchor: "the same without VXLAN", theirs: merge(train(1, 43), 64, 1, gro.Options{}),
 		},
-		{work: "GRO 45 × 1448, one flow, known good, gather", units: segments, unit: ns, target: "≤ 29 ns", ours: merge(one, 64, 1, good)},
+		{
+			// 29 ns is what DPDK took where this checksum took 31.
+			work: "GRO 45 × 1448, one flow, known good, gather", units: segments, unit: ns, target: "≤ 29 ns, or 0.94 × that checksum",
+			ours: merge(one, 64, 1, good), anchor: "tailscale, checksum of 1448 B", theirs: func() {
+				for range segments {
+					sink += uint64(tun.Checksum(one[0][hdrLen:], 0))
+				}
+			},
+		},
 		{
 			work: "GRO 64 flows × 2, verify + copy", units: 128, unit: ns, target: "≤ 0.50 × tailscale 2026-03",
 			ours: small, anchor: "tailscale 2026-03", theirs: copyAnchor(many, 64),
