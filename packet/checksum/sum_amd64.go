@@ -82,6 +82,11 @@ func agree512() bool {
 	return dst == src
 }
 
+// sumMax is the most that sumAVX2 takes, in bytes: its 32-bit lanes grow by
+// 1<<16 for 128 bytes and must stay below 1<<31. It is even, so that the next
+// part begins with a word.
+const sumMax = 1 << 20
+
 // sum returns the folded sum of b.
 func sum(b []byte) uint16 {
 	if len(b) < vectorMin {
@@ -91,6 +96,9 @@ func sum(b []byte) uint16 {
 	case levelAVX512:
 		return sumAVX512(unsafe.SliceData(b), len(b))
 	case levelAVX2:
+		if len(b) > sumMax {
+			return (Partial(sum(b[:sumMax])) + Partial(sum(b[sumMax:]))).Fold()
+		}
 		return sumAVX2(unsafe.SliceData(b), len(b))
 	}
 	return swap(fold(sumWords(b)))
