@@ -6,12 +6,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/offlab/offlab/feature"
 	"github.com/offlab/offlab/internal/knob"
 	"github.com/offlab/offlab/internal/sys/ethtool"
 )
 
-// TestBroken is about the reasons named; that the kernel keeps these rules is
-// in TestKernelRules.
+// TestBroken is about the reasons named; that the kernel keeps the rules is
+// tested with them, in package feature.
 func TestBroken(t *testing.T) {
 	free, lit, fixed := ethtool.Bits{HW: true}, ethtool.Bits{HW: true, Wanted: true, Active: true}, ethtool.Bits{}
 	for _, tt := range []struct {
@@ -48,9 +49,9 @@ func TestBroken(t *testing.T) {
 			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
 		}
 	}
-	for _, name := range knob.RuleFeatures() {
-		if name != "" && !slices.Contains(knob.KernelFeatures, name) {
-			t.Errorf("a rule names %s, which no kernel has", name)
+	for f := range feature.All.Without(feature.GSOUDP).All() { // which has no name
+		if !slices.Contains(knob.KernelFeatures, f.String()) {
+			t.Errorf("a factor cannot be %v, which package feature knows", f)
 		}
 	}
 }
