@@ -3,9 +3,9 @@
 #include "textflag.h"
 
 // In the loops that copy, and with AVX-512, each 64-bit lane x is added twice:
-// whole to A (modulo 1<<64) and its upper half to B. At the end the lower halves are A - B<<32, and the sum of the
-// 32-bit words is A - B<<32 + B: three vector operations for 32 or 64 bytes,
-// one fewer than masking both halves out.
+// whole to A (modulo 1<<64) and its upper half to B. At the end the lower halves
+// are A - B<<32, and the sum of the 32-bit words is A - B<<32 + B: three vector
+// operations for 32 or 64 bytes, one fewer than masking both halves out.
 
 // 32 bytes of zero, 32 of ones, 32 of zero: a load at n masks all but the last n
 // bytes of a vector, one at 64-n all but the first n.
