@@ -328,6 +328,10 @@ func groRows() []row {
 			ours: merge(one, 64, 1, gro.Options{}), anchor: "tailscale 2026-03", theirs: copyAnchor(one, 1),
 		},
 		{
+			work: "GRO 45 × 1448, one flow, verify + copy", units: segments, unit: ns,
+			ours: merge(one, 64, 1, gro.Options{}), anchor: "gVisor", theirs: gvisorAnchor(one, 1),
+		},
+		{
 			work: "GRO 45 × 1448, one flow, verify, gather", units: segments, unit: ns, target: "≤ 60 ns",
 			ours: merge(one, 64, 1, gather), anchor: "tailscale 2026-07", theirs: gatherAnchor(one, 1),
 		},
@@ -361,6 +365,10 @@ func groRows() []row {
 		{
 			work: "GRO 64 flows × 2, verify + copy", units: 128, unit: ns, target: "≤ 0.50 × tailscale 2026-03",
 			ours: small, anchor: "tailscale 2026-03", theirs: copyAnchor(many, 64),
+		},
+		{
+			work: "GRO 64 flows × 2, verify + copy", units: 128, unit: ns,
+			ours: small, anchor: "gVisor", theirs: gvisorAnchor(many, 64),
 		},
 		{
 			work: "GRO 64 flows × 2, verify, gather", units: 128, unit: ns,
