@@ -21,7 +21,7 @@ var layers = []struct {
 	pkgs []string
 }{
 	{"lib", []string{"packet", "packet/checksum", "vnet", "feature", "feature/driver", "gso", "gro"}},
-	{"pure", []string{"internal/catalog", "internal/unit", "internal/stats", "internal/study", "internal/verdict", "internal/report"}},
+	{"pure", []string{"internal/catalog", "internal/unit", "internal/stats", "internal/study", "internal/verdict", "internal/report", "internal/wirecheck"}},
 	{"sys", []string{"internal/sys/netns", "internal/sys/ethtool", "internal/sys/rtnl", "internal/sys/counters", "internal/sys/cpu", "internal/sys/sock", "internal/sys/sysctl", "internal/sys/proc", "internal/sys/bpf", "internal/sys/tap"}},
 	{"engine", []string{"internal/agent", "internal/agent/transport", "internal/knob", "internal/load", "internal/probe", "internal/softnic", "internal/softnic/model", "internal/softnic/fault"}},
 	{"run", []string{"internal/host", "internal/lab", "internal/runner", "internal/rig"}},
