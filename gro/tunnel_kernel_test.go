@@ -80,7 +80,7 @@ func TestKernelGROVirtioTunnelHeader(t *testing.T) {
 // the header but HdrLen included.
 func compareTunnel(t *testing.T, fl *genFlow, frames [][]byte, kernel []kernelref.Frame) string {
 	t.Helper()
-	e := newEngine(t, kernelOptions())
+	e := newEngine(t, kernelOptions(t))
 	var pkts []gro.Packet
 	for _, f := range frames {
 		pkts = append(pkts, gro.Packet{Data: f})
@@ -200,7 +200,7 @@ func TestKernelGROFaults(t *testing.T) {
 // checkRight merges the frames into one and cuts it again.
 func checkRight(t *testing.T, k kernelFault, frames [][]byte) {
 	t.Helper()
-	e := newEngine(t, kernelOptions())
+	e := newEngine(t, kernelOptions(t))
 	var pkts []gro.Packet
 	for _, f := range frames {
 		pkts = append(pkts, gro.Packet{Data: f})
