@@ -84,7 +84,7 @@ type Queue interface {
 
 // A Port is the host's side of a port.
 type Port struct {
-	Name   string
+	Name   string      // unlike the others'
 	Format vnet.Format // of the virtio headers, in both directions
 	Queues []Queue     // as many as the other port of the pair has
 }

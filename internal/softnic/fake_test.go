@@ -130,7 +130,10 @@ func (b *bench) steps() {
 		if err := b.Balance(); err != nil {
 			b.tb.Fatal(err)
 		}
-		if !busy {
+		if !busy && len(b.q[0].down)+len(b.q[1].down) == 0 {
+			return
+		}
+		if _, stopped := b.Free(0); !busy && stopped {
 			return
 		}
 	}

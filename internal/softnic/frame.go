@@ -32,6 +32,7 @@ type Frame struct {
 	buf    []byte // all there is; Data lies in it behind the headroom
 	class  int    // of the pool that it goes back to
 	desc   int    // descriptors to give back when it has left the ring
+	origin uint64 // number of the packet it was cut from, if nothing has changed it since; else 0
 	at     time.Duration
 }
 

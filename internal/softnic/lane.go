@@ -19,9 +19,12 @@ type lane struct {
 	nic      *NIC
 	src, dst *port
 	in, out  Queue
-	now      func() time.Duration
-	c        Counts
-	pool     pool
+	clock    func() time.Duration
+	exact    bool // the time matters within a step
+	// untouched says that no hook can change frames between the two ends.
+	untouched bool
+	c         Counts
+	pool      pool
 
 	tx   transmitter
 	wire wire
@@ -32,7 +35,7 @@ type lane struct {
 }
 
 func newLane(n *NIC, src, dst *port, q int, ln *line) (*lane, error) {
-	l := &lane{nic: n, src: src, dst: dst, in: src.queues[q], out: dst.queues[q], now: n.cfg.Now}
+	l := &lane{nic: n, src: src, dst: dst, in: src.queues[q], out: dst.queues[q], clock: n.cfg.Now}
 	l.tx = transmitter{
 		TX: src.model.TX, free: src.model.TX.Ring - 1, buf: make([]byte, headroom+tap.MaxPacket),
 		number: 0, bus: line{rate: float64(src.model.TX.Bus)},
@@ -47,6 +50,8 @@ func newLane(n *NIC, src, dst *port, q int, ln *line) (*lane, error) {
 	}
 	l.wire.init(n.cfg, src.index, q, ln)
 	l.tx.timed = l.wire.line.rate > 0 || l.tx.bus.rate > 0
+	l.untouched = len(l.tx.segment)+len(l.wire.hooks)+len(l.rx.hooks) == 0
+	l.exact = l.tx.timed || !l.wire.plain
 	return l, l.rx.init(l, n.cfg)
 }
 
@@ -75,20 +80,23 @@ func (l *lane) run() error {
 	return nil
 }
 
-// step does what can be done now, and reports whether there was anything.
+// step does what can be done now, and reports whether there may be more.
 func (l *lane) step() (busy bool, err error) {
 	l.rx.load(l.dst)
-	now := l.now()
+	now := l.clock()
 	moved := l.depart(now) + l.land(now)
-	read, err := l.transmit()
+	more, err := l.transmit(now)
 	if err != nil {
 		return true, err
 	}
-	l.receive(l.now())
+	if l.exact || l.rx.waits {
+		now = l.clock()
+	}
+	l.receive(now)
 	if l.rx.gone != nil {
 		return true, &PortError{l.dst.name, l.rx.gone}
 	}
-	return moved+read > 0, nil
+	return moved > 0 || more, nil
 }
 
 // next returns how long the lane has nothing to do unless the host sends, or
@@ -102,7 +110,7 @@ func (l *lane) next() time.Duration {
 	if at == never {
 		return -1
 	}
-	return max(0, at-l.now())
+	return max(0, at-l.clock())
 }
 
 // never is later than anything.
@@ -187,7 +195,9 @@ type receiver struct {
 	checksum bool
 	usecs    time.Duration
 	frames   int
+	waits    bool // for a time or a number of frames
 
+	sibling siblings
 	options gro.Options
 	engine  *gro.Engine // nil: the model cannot merge
 	through bool        // Wire.PassThrough, and nothing is in its way

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -70,6 +71,9 @@ func (c *Config) normalize(ports []Port) error {
 	for i, p := range ports {
 		if other := ports[i^1]; len(p.Queues) == 0 || len(p.Queues) != len(other.Queues) {
 			return &ConfigError{"number of queues of " + p.Name, len(p.Queues), fmt.Sprintf("that of %s, one at least", other.Name)}
+		}
+		if j := slices.IndexFunc(ports[:i], func(q Port) bool { return q.Name == p.Name }); j >= 0 {
+			return &ConfigError{fmt.Sprintf("name of port %d", i), p.Name, fmt.Sprintf("another than that of port %d", j)}
 		}
 		if s := p.Format.Size; s != 10 && s != 12 && s != 20 && s != 24 {
 			return &ConfigError{"header size of " + p.Name, s, "10, 12, 20 or 24"}

@@ -245,7 +245,9 @@ func TestHostRefuses(t *testing.T) {
 // TestConfigErrors names what is wrong.
 func TestConfigErrors(t *testing.T) {
 	port := softnic.Port{Name: "p", Format: vnet.V1, Queues: []softnic.Queue{newFake()}}
-	two := []softnic.Port{port, port}
+	other := port
+	other.Name = "q"
+	two := []softnic.Port{port, other}
 	m := healthy()
 	m.RX.Merge = func(int) gro.Options { return gro.Options{MaxFlows: -1} }
 	more := port
@@ -257,9 +259,10 @@ func TestConfigErrors(t *testing.T) {
 	}{
 		{"number of ports", cfg(healthy(), softnic.Wire{}), two[:1]},
 		{"number of ports", cfg(healthy(), softnic.Wire{}), nil},
+		{"name of port 1", cfg(healthy(), softnic.Wire{}), []softnic.Port{port, port}},
 		{"Cards", softnic.Config{}, two},
-		{"number of queues of p", cfg(healthy(), softnic.Wire{}), []softnic.Port{port, more}},
-		{"header size of p", cfg(healthy(), softnic.Wire{}), []softnic.Port{{Name: "p", Queues: port.Queues}, port}},
+		{"number of queues of q", cfg(healthy(), softnic.Wire{}), []softnic.Port{other, more}},
+		{"header size of p", cfg(healthy(), softnic.Wire{}), []softnic.Port{{Name: "p", Queues: port.Queues}, other}},
 		{"Wire.Loss", cfg(healthy(), softnic.Wire{Loss: 1.5}), two},
 		{"Wire.Rate", cfg(healthy(), softnic.Wire{Rate: -1}), two},
 		{"Wire.Delay", cfg(healthy(), softnic.Wire{Delay: -1}), two},

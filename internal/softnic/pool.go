@@ -32,7 +32,7 @@ func (p *pool) get(n int) *Frame {
 	f := (*list)[len(*list)-1]
 	*list = (*list)[:len(*list)-1]
 	f.Data = f.buf[headroom : headroom+n]
-	f.parsed, f.Valid, f.desc = false, false, 0
+	f.parsed, f.Valid, f.desc, f.origin = false, false, 0, 0
 	return f
 }
 
@@ -43,7 +43,7 @@ func (p *pool) put(f *Frame) { p.free[f.class] = append(p.free[f.class], f) }
 func (p *pool) copyOf(f *Frame) *Frame {
 	g := p.get(len(f.Data))
 	copy(g.Data, f.Data)
-	g.Header, g.Index, g.Count, g.Number, g.Valid = f.Header, f.Index, f.Count, f.Number, f.Valid
+	g.Header, g.Index, g.Count, g.Number, g.Valid, g.origin = f.Header, f.Index, f.Count, f.Number, f.Valid, f.origin
 	return g
 }
 

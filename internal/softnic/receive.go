@@ -34,6 +34,7 @@ func (r *receiver) load(p *port) {
 	r.checksum = p.settings[atChecksum].Load() != 0
 	r.usecs = time.Duration(p.settings[atUsecs].Load()) * time.Microsecond
 	r.frames = int(p.settings[atFrames].Load())
+	r.waits = r.usecs > 0 || r.frames > 0 || r.options.Hold > 0
 }
 
 // arrive puts a frame into the RX ring.
@@ -126,14 +127,15 @@ func (l *lane) poll(now time.Duration) {
 	l.giveBackLent()
 }
 
-// pick verifies one frame, runs the hooks and sends it on.
+// pick inspects one frame, runs the hooks and sends it on.
 func (l *lane) pick(f *Frame) {
 	r := &l.rx
-	what := unknown
-	if r.checksum {
-		what = found(f)
+	what, mergeable := l.inspect(f)
+	f.Valid = what == good
+	if len(r.hooks) == 0 {
+		l.accept(f, what, mergeable)
+		return
 	}
-	f.Checked, f.Valid = r.checksum, what == good
 	times := 1
 	for _, h := range r.hooks {
 		switch h(f) {
@@ -145,25 +147,26 @@ func (l *lane) pick(f *Frame) {
 			return
 		}
 	}
+	if what == good && !f.Valid { // a hook knows better
+		what = unknown
+	}
+	mergeable = l.mergeable(f)
 	for range times - 1 {
 		l.c[RXExtra]++
-		l.accept(l.pool.copyOf(f), what)
+		l.accept(l.pool.copyOf(f), what, mergeable)
 	}
-	l.accept(f, what)
+	l.accept(f, what, mergeable)
 }
 
 // accept counts what is known of the checksums, and offers the frame to the
 // aggregation or hands it up.
-func (l *lane) accept(f *Frame, what finding) {
+func (l *lane) accept(f *Frame, what finding, mergeable bool) {
 	r := &l.rx
-	switch {
-	case f.Valid:
-		what = good
-	case what == good: // a hook knows better
-		what = unknown
+	if f.Valid {
+		what = good // in the eyes of a hook, at least
 	}
 	l.c[what.station()]++
-	if !r.merge || !l.mergeable(f) {
+	if !r.merge || !mergeable {
 		l.push(f.at) // what came before goes first
 		l.upFrame(f)
 		return
@@ -196,7 +199,7 @@ func (r *receiver) accepts(p *Frame, count int) bool {
 	o := &r.options
 	base := p.Header.GSOType.Base()
 	switch {
-	case o.Policy != gro.Hardware || !p.Partial():
+	case o.Policy == gro.LRO || !p.Partial():
 		return false
 	case base == vnet.GSOUDPL4:
 		return o.UDP && !p.Header.GSOType.UDPTunnel()

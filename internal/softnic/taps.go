@@ -4,8 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strconv"
-	"time"
+	"slices"
 
 	"github.com/offlab/offlab/internal/sys/ethtool"
 	"github.com/offlab/offlab/internal/sys/rtnl"
@@ -28,18 +27,28 @@ type Taps struct {
 type TapOptions struct {
 	// Queues of each device; 0 means 1.
 	Queues int
-	// NoNAPI leaves out the kernel's GRO: a little faster, and not what a card
-	// is.
-	NoNAPI bool
-	// Threaded polls each queue in a thread of the host's kernel, which gets
-	// more than one packet at a time, so that the host's GRO finds what to
-	// merge. It needs a /sys of the present namespace.
-	Threaded bool
-	// Hold lets the host's GRO hold packets for so long (gro_flush_timeout with
-	// napi_defer_hard_irqs): the other way to find what to merge, and without
-	// another thread. It needs a /sys of the present namespace.
-	Hold time.Duration
+	// NAPI is how the host's kernel takes what it receives.
+	NAPI NAPI
 }
+
+// NAPI is how the kernel of a host takes what it receives.
+type NAPI uint8
+
+// The ways.
+const (
+	// NAPIAuto is Inline if the model merges by itself when fresh, else
+	// Threaded.
+	NAPIAuto NAPI = iota
+	// NAPIThreaded polls in a thread of the host's kernel, which finds several
+	// packets at a time, so that the host's GRO has something to merge. It needs
+	// a /sys of the present network namespace.
+	NAPIThreaded
+	// NAPIInline polls within the write: cheaper, but GRO sees one packet at a
+	// time and merges nothing.
+	NAPIInline
+	// NAPIOff has no GRO at all.
+	NAPIOff
+)
 
 // OpenTaps makes a device for each host in the namespace of the calling thread,
 // with the offloads that its card offers, and moves it to the host. There it
@@ -74,12 +83,15 @@ func (t *Taps) Close() error {
 
 func (t *Taps) open(h *rtnl.Handle, host Host, card Card, o TapOptions) error {
 	offer := card.Offer()
-	d, err := tap.Open(host.Device, tap.Options{Queues: o.Queues, Offloads: offer.tap(), NAPI: !o.NoNAPI})
+	d, err := tap.Open(host.Device, tap.Options{Queues: o.Queues, Offloads: offer.tap(), NAPI: o.NAPI != NAPIOff})
 	if err != nil {
 		return err
 	}
 	t.devices = append(t.devices, d)
 	p := Port{Name: d.Name, Format: d.Format}
+	for slices.ContainsFunc(t.Ports, func(q Port) bool { return q.Name == p.Name }) {
+		p.Name = fmt.Sprintf("%s#%d", d.Name, len(t.Ports)) // the same name in another host
+	}
 	for _, q := range d.Queues {
 		p.Queues = append(p.Queues, q)
 	}
@@ -92,14 +104,19 @@ func (t *Taps) open(h *rtnl.Handle, host Host, card Card, o TapOptions) error {
 			return err
 		}
 	}
-	if err := hold(d.Name, o); err != nil {
-		return err
+	if o.NAPI == NAPIThreaded || o.NAPI == NAPIAuto && !card.merges() {
+		if err := thread(d.Name); err != nil {
+			return err
+		}
 	}
 	if host.PID == 0 {
 		return nil
 	}
 	return h.Move(d.Name, host.PID)
 }
+
+// merges reports whether a fresh card merges what it receives.
+func (c Card) merges() bool { return c.Model.RX.Merge != nil && !c.Model.RX.MergeOff }
 
 // limit sets what the model bounds.
 func limit(h *rtnl.Handle, dev string, card Card) error {
@@ -126,21 +143,10 @@ func withoutSG(dev string) error {
 	return errors.Join(err, h.Close())
 }
 
-// hold makes the host's GRO wait for more than one packet.
-func hold(dev string, o TapOptions) error {
-	files := map[string]int{}
-	if o.Threaded {
-		files["threaded"] = 1
-	}
-	if o.Hold > 0 {
-		files["gro_flush_timeout"] = int(o.Hold)
-		files["napi_defer_hard_irqs"] = 1
-	}
-	for name, v := range files {
-		path := fmt.Sprintf("/sys/class/net/%s/%s", dev, name)
-		if err := os.WriteFile(path, []byte(strconv.Itoa(v)), 0o644); err != nil {
-			return fmt.Errorf("softnic: %w", err)
-		}
+// thread polls the queues of the device in threads of the kernel.
+func thread(dev string) error {
+	if err := os.WriteFile("/sys/class/net/"+dev+"/threaded", []byte("1"), 0o644); err != nil {
+		return fmt.Errorf("softnic: threaded NAPI of %s: %w", dev, err)
 	}
 	return nil
 }

@@ -8,35 +8,37 @@ import (
 	"github.com/offlab/offlab/vnet"
 )
 
-// A step of a lane ends with so many packets or frames, so that what was read
-// first does not wait for what is read last, and what is held stays in a cache.
+// A step of a lane ends with so many packets or bytes, so that what was read
+// first does not wait for what is read last, and all of it stays in a
+// second-level cache: it is touched three times.
 const (
-	stepPackets = 64
-	stepFrames  = 2 * Budget
+	stepPackets = Budget
+	stepBytes   = 64 << 10
 )
 
 // transmit takes packets from the host until there are none, the queue is
-// stopped or the step is long enough. It returns their number.
-func (l *lane) transmit() (n int, err error) {
+// stopped or the step is long enough. It reports whether it left any.
+func (l *lane) transmit(now time.Duration) (more bool, err error) {
 	t := &l.tx
-	from := l.c[TXFrames]
-	for n < stepPackets && l.c[TXFrames]-from < stepFrames && !t.stopped {
+	for n, from := 0, l.c[TXBytes]; n < stepPackets && l.c[TXBytes]-from < stepBytes && !t.stopped; n++ {
 		size, err := l.in.Read(t.buf[headroom-l.src.format.Size:])
 		if err != nil {
 			if err == ErrAgain { //nolint:errorlint // a value of the data path, never wrapped
-				break
+				return false, nil
 			}
-			return n, &PortError{l.src.name, err}
+			return false, &PortError{l.src.name, err}
 		}
-		n++
-		l.take(size)
+		if l.exact || l.rx.waits {
+			now = l.clock()
+		}
+		l.take(size, now)
 	}
-	return n, nil
+	return !t.stopped, nil
 }
 
 // take carries one packet of the host, of so many bytes with its header, as far
 // as it goes now.
-func (l *lane) take(size int) {
+func (l *lane) take(size int, now time.Duration) {
 	t := &l.tx
 	l.c[TXPackets]++
 	hs := l.src.format.Size
@@ -51,7 +53,7 @@ func (l *lane) take(size int) {
 	f.Data, f.Header, f.Index, f.Count, f.Number = data, h, 0, 1, l.c[TXPackets]-1
 	f.Changed()
 	for range l.before(f) {
-		l.send(f)
+		l.send(f, now)
 	}
 }
 
@@ -79,7 +81,7 @@ func (l *lane) before(f *Frame) int {
 }
 
 // send cuts a packet into frames and puts them on the ring.
-func (l *lane) send(p *Frame) {
+func (l *lane) send(p *Frame, now time.Duration) {
 	t := &l.tx
 	if err := t.cutter.Reset(p.Data, p.Header, cutOptions); err != nil {
 		l.c[TXGarbage]++
@@ -104,7 +106,6 @@ func (l *lane) send(p *Frame) {
 		return
 	}
 	t.free -= need
-	now := l.now()
 	each, rest := 0, need // with hardware TSO all go with the last frame
 	if t.SoftwareTSO {
 		each = need / count
@@ -121,6 +122,9 @@ func (l *lane) send(p *Frame) {
 		f.Number = t.number
 		t.number++
 		f.desc = each
+		if count > 1 && l.untouched {
+			f.origin = l.c[TXPackets]
+		}
 		if i == count-1 {
 			f.desc = rest
 		}

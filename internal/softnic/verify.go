@@ -18,6 +18,34 @@ func (f finding) station() Station {
 	return [...]Station{unknown: RXUnknown, good: RXGood, bad: RXBad}[f]
 }
 
+// siblings is what was found of one frame of a super-packet. It holds for the
+// others as well: they have the same headers but for lengths, numbers and the
+// checksums that the card has made of them, all by one sum of the
+// pseudo-header, which is either right or wrong.
+type siblings struct {
+	origin    uint64
+	what      finding
+	mergeable bool
+}
+
+// inspect returns what the card finds of a frame: its checksums, and whether
+// an aggregate of such frames could be described to the host.
+func (l *lane) inspect(f *Frame) (what finding, mergeable bool) {
+	s := &l.rx.sibling
+	if f.origin != 0 && f.origin == s.origin {
+		return s.what, s.mergeable
+	}
+	what = unknown
+	if l.rx.checksum {
+		what = found(f)
+	}
+	mergeable = l.mergeable(f)
+	if f.origin != 0 {
+		*s = siblings{f.origin, what, mergeable}
+	}
+	return what, mergeable
+}
+
 // found computes the checksums of a frame: that of each IPv4 header, and of TCP
 // or UDP, inside and outside of a tunnel.
 func found(f *Frame) finding {

@@ -98,6 +98,7 @@ func (w *wire) corrupt(f *Frame) {
 	if n := len(f.Data) - packet.EthernetLen; n > 0 {
 		bit := w.rand.IntN(8 * n)
 		f.Data[packet.EthernetLen+bit/8] ^= 1 << (bit % 8)
+		f.origin = 0
 		f.Changed()
 	}
 }

@@ -37,7 +37,8 @@ var generic = softnic.Model{
 	},
 }
 
-// hardwareGRO is that of a card without tight limits.
+// hardwareGRO is that of a card without limits of its own: the rules are those
+// of the kernel.
 func hardwareGRO(int) gro.Options {
-	return gro.Options{Policy: gro.Hardware, MaxFlows: 64, VXLANPort: packet.PortVXLAN, GenevePort: packet.PortGeneve}
+	return gro.Options{Policy: gro.Linux, MaxFlows: 64, VXLANPort: packet.PortVXLAN, GenevePort: packet.PortGeneve}
 }
