@@ -10,6 +10,7 @@ import (
 
 	"github.com/offlab/offlab/feature"
 	"github.com/offlab/offlab/internal/sys/ethtool"
+	"github.com/offlab/offlab/internal/sys/tap"
 	"github.com/offlab/offlab/internal/testutil/need"
 	"github.com/offlab/offlab/internal/testutil/netnstest"
 )
@@ -205,6 +206,46 @@ func TestKernelTAP(t *testing.T) {
 	m.add("tun", "t0", "tuntap add t0 mode tap")
 	m.compare("at registration")
 	m.random(1, requests, "t0")
+}
+
+// TestKernelTAPOffloads is about a process that changes what it takes, between
+// requests.
+func TestKernelTAPOffloads(t *testing.T) {
+	need.TUN(t)
+	m := newMachine(t)
+	var dev *tap.Device
+	if err := m.ns.Do(func() (err error) { dev, err = tap.Open("t0", tap.Options{HeaderSize: 24}); return err }); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { dev.Close() })
+	m.put("tun", "t0")
+	const seed = 9
+	rng := rand.New(rand.NewPCG(seed, 0))
+	for i := range 50 {
+		var offloads tap.Offloads
+		var takes feature.Set
+		for _, o := range []struct {
+			flag tap.Offloads
+			set  feature.Set
+		}{
+			{tap.TSO4, parse("TSO")},
+			{tap.TSO6, parse("TSO6")},
+			{tap.USO, parse("GSO_UDP_L4")},
+			{tap.TSOECN, parse("TSO_ECN")},
+		} {
+			if rng.IntN(2) == 0 && (o.flag != tap.TSOECN || takes.Meets(parse("TSO|TSO6"))) {
+				offloads, takes = offloads|o.flag|tap.Csum, takes.Union(o.set).With(feature.HWCSum)
+			}
+		}
+		if err := dev.SetOffloads(offloads); err != nil {
+			t.Fatalf("seed %d: offloads %#x: %v", seed, offloads, err)
+		}
+		if _, err := m.model.Accept("t0", takes); err != nil {
+			t.Fatal(err)
+		}
+		m.compare(fmt.Sprintf("seed %d, offloads %d: %v", seed, i, takes))
+		m.random(uint64(100+i), requests/50, "t0")
+	}
 }
 
 func TestKernelVETH(t *testing.T) {

@@ -17,7 +17,8 @@
 //
 // The preprocessor's conditions are conditions like others. Function-like
 // macros, sets passed by pointer and loops whose number of turns matters are
-// not followed. A function that is not seen to start from a fresh device
-// (probe, setup, alloc_etherdev and the like) starts from unknown sets: what it
+// not followed. An early return or jump to the end is taken for a failure and
+// left out of the result. A function that is not seen to start from a fresh device
+// (.probe, .setup, alloc_etherdev, ether_setup) starts from unknown sets: what it
 // adds and removes is known then, not what results.
 package driver

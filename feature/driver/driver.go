@@ -61,9 +61,11 @@ type StatementError struct {
 
 func (e *StatementError) Error() string { return fmt.Sprintf("line %d: %s", e.Line, e.Text) }
 
-// Statements evaluates statements on a new device: "net_dev->features &=
-// ~NETIF_F_TSO; hw_features = features". Names may be without the device and
-// without NETIF_F_. A name that means nothing is an error.
+// Statements evaluates statements on a new device: "net_dev->features =
+// NETIF_F_SG; hw_features = features". Names may be without the device and
+// without NETIF_F_. A set that is cleared in part before anything else is taken
+// for one that has been filled in elsewhere. A name that means nothing is an
+// error.
 func Statements(text string) (*Function, error) {
 	src := preprocess(lex(text))
 	r := newRun(src, nil)
@@ -136,7 +138,7 @@ func makesDevice(f *function, role string) bool {
 		return true
 	}
 	return slices.ContainsFunc(f.tokens, func(t token) bool {
-		return t.kind == 'i' && (strings.Contains(t.text, "alloc_etherdev") || strings.Contains(t.text, "alloc_netdev"))
+		return t.kind == 'i' && (strings.Contains(t.text, "alloc_etherdev") || strings.Contains(t.text, "alloc_netdev") || t.text == "ether_setup")
 	})
 }
 

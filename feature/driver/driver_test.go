@@ -106,6 +106,7 @@ func TestStatements(t *testing.T) {
 		{"hw_features = features = ALL_TSO & ~TSO_MANGLEID", "TSO|TSO6|TSO_ECN", "TSO|TSO6|TSO_ECN"},
 		{"netdev_features_t f = SG; features = f; ", "SG", "none"},
 		{"#define MY (SG|GRO)\nfeatures = MY", "SG|GRO", "none"},
+		{"features |= SG; hw_features ^= SG", "SG", "SG"},
 		{"features = SG; if (features & SG) features |= TSO;", "SG|TSO", "none"},
 	} {
 		f, err := driver.Statements(tt.text)
@@ -114,6 +115,49 @@ func TestStatements(t *testing.T) {
 			continue
 		}
 		check(t, row{tt.text, tt.text, tt.features, "none", tt.hw}, *f)
+	}
+}
+
+// TestSoft is about statements that look as if they turned GRO off.
+func TestSoft(t *testing.T) {
+	for _, tt := range []struct{ text, want string }{
+		{"features = SG; features &= ~GRO", "rx-gro is on: the core adds it at registration"},
+		{"features = SG|GRO", ""},
+		{"features = SG; wanted_features &= ~GRO", "rx-gro is on: the core adds it at registration"},
+	} {
+		f, err := driver.Statements(tt.text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := ""
+		for _, text := range f.Register().Findings() {
+			if strings.HasPrefix(text, "rx-gro") {
+				found = text
+			}
+		}
+		if !strings.HasPrefix(found, tt.want) || tt.want == "" && found != "" {
+			t.Errorf("%s: %q, want %q", tt.text, found, tt.want)
+		}
+	}
+	r, err := driver.File("static void off(struct net_device *dev)\n{\n\tdev->features &= ~NETIF_F_GRO;\n\tdev->wanted_features &= ~NETIF_F_GRO;\n}\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o := r.Functions[0].Register(); o.Registered || !strings.Contains(strings.Join(o.Findings(), "\n"), "after registration that turns it off") {
+		t.Errorf("after registration: %v %v", o.Registered, o.Findings())
+	}
+}
+
+// TestStatementsInTheMiddle: a hunk that clears a flag of a set that it does not
+// fill in.
+func TestStatementsInTheMiddle(t *testing.T) {
+	f, err := driver.Statements("net_dev->features &= ~NETIF_F_TSO;")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := f.Sets[feature.Features]
+	if !got.On.IsZero() || got.Can().Has(feature.TSO) || !got.Can().Has(feature.SG) {
+		t.Errorf("features: %v", got)
 	}
 }
 

@@ -227,6 +227,9 @@ func (r *run) assign(e *expr) Value {
 		}
 	}
 	old := r.get(path)
+	if _, had := r.mem[path]; isSet && r.short && op == "&=" && !had {
+		old = unknown // statements that begin so are about sets that have something in them
+	}
 	switch op {
 	case "=":
 	case "|=":

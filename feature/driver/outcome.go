@@ -21,10 +21,22 @@ func (f *Function) Outcome() Outcome {
 	return Outcome{Function: f, Sets: maps.Clone(f.Sets)}
 }
 
+// Registers reports whether it makes sense to apply registration: the function
+// fills in a new device, or at least features, rather than changing a device
+// that is in use.
+func (f *Function) Registers() bool {
+	v, ok := f.Sets[feature.Features]
+	return f.Fresh || ok && v.Known()
+}
+
 // Register returns the sets as they are after register_netdevice. What may be
 // on is taken once as off and once as on; where the two agree the result is
-// certain. The changes are those of the first.
+// certain. The changes are those of the first. Where [Function.Registers] says
+// no, it is [Function.Outcome].
 func (f *Function) Register() Outcome {
+	if !f.Registers() {
+		return f.Outcome()
+	}
 	o := Outcome{Function: f, Registered: true, Sets: map[feature.Field]Value{}}
 	var low, high feature.Device
 	for field, v := range f.Sets {
@@ -109,19 +121,27 @@ func (o Outcome) dead() (list []string) {
 		join2(gone), them(gone), them(gone))}
 }
 
-// soft says what becomes of the features that the core adds.
+// soft says what becomes of the features that the core adds, if a statement
+// looks as if it turned them off.
 func (o Outcome) soft() (list []string) {
-	var named feature.Set
+	var cleared feature.Set
 	for _, s := range o.Function.Steps {
-		named = named.Union(s.Named)
-	}
-	for f := range feature.SoftFeatures.Intersect(named).All() {
-		short := map[feature.Feature]string{feature.GRO: "gro", feature.GSO: "gso"}[f]
-		what := f.String() + " is added by the core at registration (a soft feature), whatever the driver says."
-		if o.Registered {
-			what = f.String() + " is " + o.State().Show(f) + ": the core adds it at registration (a soft feature), whatever the driver says."
+		if s.Op == "&=" || s.Op == "^=" || strings.Contains(s.Text, "~") {
+			cleared = cleared.Union(s.Named)
 		}
-		list = append(list, fmt.Sprintf("%s Nothing here turns it off; \"ethtool -K DEV %s off\" does.", what, short))
+	}
+	wanted, asked := o.Function.Sets[feature.Wanted]
+	for f := range feature.SoftFeatures.Intersect(cleared).All() {
+		short := map[feature.Feature]string{feature.GRO: "gro", feature.GSO: "gso"}[f]
+		switch {
+		case asked && !wanted.Can().Has(f) && !o.Function.Fresh:
+			list = append(list, fmt.Sprintf("%v is taken out of wanted_features: after registration that turns it off, before it does not.", f))
+		case o.Registered:
+			list = append(list, fmt.Sprintf("%v is %s: the core adds it at registration (a soft feature), whatever the driver says. Nothing here turns it off; \"ethtool -K DEV %s off\" does.",
+				f, o.State().Show(f), short))
+		case o.Function.Fresh:
+			list = append(list, fmt.Sprintf("%v is added by the core at registration (a soft feature), whatever the driver says. Nothing here turns it off; \"ethtool -K DEV %s off\" does.", f, short))
+		}
 	}
 	return list
 }
