@@ -17,14 +17,14 @@ type Note struct {
 
 // A Step is one assignment.
 type Step struct {
-	Line  int           `json:"line"`
-	In    string        `json:"in,omitempty"`   // the function, if it was called by the one that is told
-	When  string        `json:"when,omitempty"` // conditions around it that could not be decided
-	Text  string        `json:"text"`
-	Field feature.Field `json:"-"`
-	Op    string        `json:"-"`
-	Named feature.Set   `json:"-"`     // features that the right side names
-	After Value         `json:"after"` // of the field
+	Line  int
+	In    string // the function, if it was called by the one that is told
+	When  string // conditions around it that could not be decided
+	Text  string
+	Field feature.Field
+	Op    string
+	Named feature.Set // features that the right side names
+	After Value       // of the field
 
 	base   string
 	before Value

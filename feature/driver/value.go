@@ -5,8 +5,8 @@ import "github.com/offlab/offlab/feature"
 // A Value is what is known of a set: the features that are on, and those that
 // may be on or off. All others are off.
 type Value struct {
-	On    feature.Set `json:"on"`
-	Maybe feature.Set `json:"maybe"`
+	On    feature.Set
+	Maybe feature.Set
 }
 
 var (

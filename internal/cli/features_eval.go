@@ -102,25 +102,41 @@ type evalView struct {
 }
 
 type functionView struct {
-	Name       string                  `json:"name,omitempty"`
-	Line       int                     `json:"line,omitempty"`
-	Role       string                  `json:"role,omitempty"`
-	Device     string                  `json:"device,omitempty"`
-	Fresh      bool                    `json:"fresh"` // it starts with empty sets
-	Registered bool                    `json:"registered"`
-	Steps      []stepView              `json:"steps"`
-	Sets       map[string]driver.Value `json:"sets"`
-	Changes    []changeView            `json:"changes,omitempty"`
-	Findings   []string                `json:"findings,omitempty"`
-	Notes      []driver.Note           `json:"notes,omitempty"`
+	Name       string             `json:"name,omitempty"`
+	Line       int                `json:"line,omitempty"`
+	Role       string             `json:"role,omitempty"`
+	Device     string             `json:"device,omitempty"`
+	Fresh      bool               `json:"fresh"` // it starts with empty sets
+	Registered bool               `json:"registered"`
+	Steps      []stepView         `json:"steps"`
+	Sets       map[string]setView `json:"sets"`
+	Changes    []changeView       `json:"changes,omitempty"`
+	Findings   []string           `json:"findings,omitempty"`
+	Notes      []driver.Note      `json:"notes,omitempty"`
 
 	order []string
 }
 
 type stepView struct {
-	driver.Step
+	Line  int     `json:"line"`
+	In    string  `json:"in,omitempty"`   // the function, if it was called by the one that is told
+	When  string  `json:"when,omitempty"` // conditions around it that could not be decided
+	Text  string  `json:"text"`
+	Field string  `json:"field"`
+	After setView `json:"after"` // of the field
+}
 
-	Field string `json:"field"`
+// A setView is what is known of a set.
+type setView struct {
+	On    []string `json:"on"`
+	Maybe []string `json:"maybe"`
+
+	value driver.Value
+}
+
+func setOf(v driver.Value) setView {
+	v = driver.Value{On: v.On.Intersect(feature.All), Maybe: v.Maybe.Intersect(feature.All)}
+	return setView{v.On.Names(), v.Maybe.Names(), v}
 }
 
 type changeView struct {
@@ -138,14 +154,14 @@ func viewOf(f *driver.Function, register bool) functionView {
 	}
 	v := functionView{
 		Name: f.Name, Line: f.Line, Role: f.Role, Device: f.Device, Fresh: f.Fresh, Registered: o.Registered,
-		Sets: map[string]driver.Value{}, Findings: o.Findings(), Notes: f.Notes,
+		Sets: map[string]setView{}, Findings: o.Findings(), Notes: f.Notes,
 	}
 	for _, s := range f.Steps {
-		v.Steps = append(v.Steps, stepView{s, s.Field.String()})
+		v.Steps = append(v.Steps, stepView{s.Line, s.In, s.When, s.Text, s.Field.String(), setOf(s.After)})
 	}
 	for _, field := range feature.Fields() {
 		if set, ok := o.Sets[field]; ok {
-			v.Sets[field.String()] = set
+			v.Sets[field.String()] = setOf(set)
 			v.order = append(v.order, field.String())
 		}
 	}
@@ -183,7 +199,7 @@ func (v functionView) print(out io.Writer) {
 	}
 	w = tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
 	for _, name := range v.order {
-		fmt.Fprintf(w, "  %s\t%s\n", name, v.describe(v.Sets[name]))
+		fmt.Fprintf(w, "  %s\t%s\n", name, describe(v.Sets[name].value))
 	}
 	w.Flush() //nolint:errcheck // as for the other lines
 	for _, c := range v.Changes {
@@ -212,9 +228,8 @@ func (v functionView) title(out io.Writer) {
 
 // describe writes a set: what is on, what may be, and, where nothing is known
 // of the rest, what is off.
-func (v functionView) describe(set driver.Value) string {
-	parts := set.On.Intersect(feature.All).Names()
-	maybe := set.Maybe.Intersect(feature.All)
+func describe(set driver.Value) string {
+	parts, maybe := set.On.Names(), set.Maybe
 	if off := feature.All.Diff(set.Can()); maybe.Len() > feature.All.Len()/2 {
 		for f := range off.All() {
 			parts = append(parts, "not "+f.String())
