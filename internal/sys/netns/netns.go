@@ -80,16 +80,26 @@ func Reexec(ctx context.Context, args []string, in io.Reader, out, errs io.Write
 	if err := tryUser(ctx, exe); err != nil {
 		return 0, err
 	}
+	return Options{User: true}.Run(ctx, args, in, out, errs)
+}
+
+// Run runs this program again, in new namespaces, and returns its exit status.
+// An error says that it could not be started.
+func (o Options) Run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) (int, error) {
+	exe, err := os.Executable()
+	if err != nil {
+		return 0, err
+	}
 	cmd := exec.CommandContext(ctx, exe, args...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = in, out, errs
 	// The terminal sends Ctrl-C to both; another signal is passed on. The child
 	// gets time to put things back and to report.
 	cmd.Cancel = func() error { return cmd.Process.Signal(unix.SIGTERM) }
 	cmd.WaitDelay = time.Minute
-	Prepare(cmd, Options{User: true})
+	Prepare(cmd, o)
 	err = cmd.Run()
-	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
-		return exit.ExitCode(), nil
+	if p := cmd.ProcessState; p != nil && p.Exited() { // with an error or not, and whoever ended it
+		return p.ExitCode(), nil
 	}
 	return 0, err
 }
