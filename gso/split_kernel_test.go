@@ -106,7 +106,7 @@ func compareKernel(t *testing.T, k *kernelref.Segmenter, n int, next func(r *ran
 // IPv4 and IPv6, tags, options, extension headers, every flag.
 func TestKernelGSO(t *testing.T) {
 	withKernel(t, kernelref.NewSegmenter, func(k *kernelref.Segmenter) error {
-		return compareKernel(t, k, exactN(t, 2000), func(r *rand.Rand) *super {
+		return compareKernel(t, k, exactN(t, 1000), func(r *rand.Rand) *super {
 			p := gen(r, limits{maxSegs: 1500, maxLen: 65535})
 			p.accECN, p.fixed = false, false
 			if len(p.tags) > 0 {
@@ -121,7 +121,7 @@ func TestKernelGSO(t *testing.T) {
 // inside and outside, with and without outer checksum.
 func TestKernelGSOTunnels(t *testing.T) {
 	withKernel(t, kernelref.NewTunnelSegmenter, func(k *kernelref.Segmenter) error {
-		return compareKernel(t, k, exactN(t, 2000), func(r *rand.Rand) *super {
+		return compareKernel(t, k, exactN(t, 1000), func(r *rand.Rand) *super {
 			p := gen(r, limits{tunnels: true, maxSegs: 200, maxLen: 60000})
 			p.tunnel = []packet.Tunnel{packet.VXLAN, packet.Geneve}[r.IntN(2)]
 			p.noEth, p.accECN, p.fixed, p.fixedIn, p.plain, p.noCsum = false, false, false, false, false, false

@@ -82,7 +82,7 @@ func diff(got, want [][]byte) string {
 func TestSplitMatchesReference(t *testing.T) {
 	const seed = 1
 	r := rand.New(rand.NewPCG(seed, 0))
-	for i := range 2500 {
+	for i := range 1000 {
 		lim := limits{tunnels: true, maxSegs: 40, maxLen: 65535}
 		if i%50 == 0 {
 			lim = limits{tunnels: true, maxSegs: 400, maxLen: 512 << 10} // BIG TCP
@@ -116,7 +116,7 @@ func describe(p *super) string {
 func TestPseudoChecksum(t *testing.T) {
 	const seed = 2
 	r := rand.New(rand.NewPCG(seed, 0))
-	for i := range 800 {
+	for i := range 400 {
 		p := gen(r, limits{tunnels: true, maxSegs: 20, maxLen: 65535})
 		p.checksum = gso.Pseudo
 		pkt, h, o := p.packet()

@@ -36,12 +36,12 @@ func lengths() []int {
 	for i := range 700 {
 		n = append(n, i)
 	}
-	for _, e := range []int{1024, 1448, 1472, 1500, 4096, 9000, 65160, 65535, 65536, 1 << 20, 3 << 20} {
+	for _, e := range []int{1024, 1448, 1472, 1500, 4096, 9000, 65160, 65535, 65536} {
 		for d := -3; d <= 3; d++ {
 			n = append(n, e+d)
 		}
 	}
-	return n
+	return append(n, 1<<20, 1<<20+1, 3<<20) // where lanes would overflow
 }
 
 func TestSumMatchesSlowReference(t *testing.T) { checksum.EachLevel(t, checkSumMatchesSlowReference) }
@@ -53,6 +53,9 @@ func checkSumMatchesSlowReference(t *testing.T) {
 	buf := random(r, 3<<20+64)
 	for _, n := range lengths() {
 		for _, off := range []int{0, 1, 7} {
+			if n > 70000 && off > 0 {
+				continue
+			}
 			b := buf[off : off+n]
 			if got, want := checksum.Sum(b).Fold(), slowSum(b, 0); got != want {
 				t.Fatalf("Sum(%d bytes at %d) = %#04x, want %#04x (seed %d)", n, off, got, want, seed)
@@ -104,6 +107,9 @@ func checkCopySumCopiesAndSums(t *testing.T) {
 	dst := make([]byte, len(src)+16)
 	for _, n := range lengths() {
 		for _, off := range []int{0, 1, 3} {
+			if n > 70000 && off > 0 {
+				continue
+			}
 			for i := range dst[:min(len(dst), n+off+16)] {
 				dst[i] = 0xa5
 			}
