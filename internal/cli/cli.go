@@ -123,7 +123,7 @@ func (c *console) root() *cobra.Command {
 		return usagef("%v\nSee '%s --help'.", err, cmd.CommandPath())
 	})
 	root.AddCommand(c.runCommand(), c.reportCommand(), c.restoreCommand(), c.listCommand(),
-		c.featuresCommand(),
+		c.featuresCommand(), c.nicCommand(),
 		c.agentCommand(), c.guardCommand(), c.versionCommand())
 	for _, cmd := range append(root.Commands(), root) {
 		wrapArgs(cmd)

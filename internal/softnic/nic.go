@@ -83,7 +83,16 @@ func (c *Config) normalize(ports []Port) error {
 		base := time.Now()
 		c.Now = func() time.Duration { return time.Since(base) }
 	}
-	return errors.Join(c.Wire.check(), c.checkCards())
+	return c.Check()
+}
+
+// Check returns a [*ConfigError] for the first field that is not possible,
+// whatever the ports are.
+func (c *Config) Check() error {
+	if err := c.Wire.check(); err != nil {
+		return err
+	}
+	return c.checkCards()
 }
 
 func (c *Config) checkCards() error {
