@@ -166,10 +166,9 @@ func (n *NIC) stop() {
 	}
 }
 
-// Close releases what the NIC holds. Run has ended.
+// Close ends Run, without waiting for it. The counters can still be read.
 func (n *NIC) Close() error {
 	n.stop()
-	n.lanes = nil
 	return nil
 }
 
