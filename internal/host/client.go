@@ -55,8 +55,8 @@ func (c *Client) AddVeth(ctx context.Context, v Veth) error {
 
 // Setup configures a device of a lab. It is not undone: the device goes with
 // its namespace.
-func (c *Client) Setup(ctx context.Context, s Setup) error {
-	return c.Call(ctx, "net.setup", s, nil)
+func (c *Client) Setup(ctx context.Context, s Setup) (SetupResult, error) {
+	return ask[SetupResult](ctx, c, "net.setup", s)
 }
 
 // Route returns the way to an address.

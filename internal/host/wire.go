@@ -55,6 +55,12 @@ type Setup struct {
 	Features  map[string]bool   `json:"features,omitempty"`
 	Sysctls   map[string]string `json:"sysctls,omitempty"`
 	Routes    []Hop             `json:"routes,omitempty"`
+	Steer     int               `json:"steer,omitempty"` // CPU number + 1 that processes what the device receives
+}
+
+// A SetupResult says what of a Setup could not be had and is not needed.
+type SetupResult struct {
+	Without string `json:"without,omitempty"`
 }
 
 // A Hop is the way to a network by a neighbour.

@@ -22,6 +22,8 @@ type Lab struct {
 	Shared bool // both run on one machine: their CPU cannot be told apart
 	Notes  []string
 	ends   []*End
+
+	unsteered bool // a device could not be steered, and a note says so
 }
 
 // An End is one host of a lab.
@@ -32,6 +34,7 @@ type End struct {
 	IPv4   netip.Addr
 	IPv6   netip.Addr
 	Pinned map[string]string // what the lab set on it
+	cpu    int               // CPU number + 1 that the agent stays on; 0: any
 	stream *transport.Stream
 }
 
@@ -103,9 +106,30 @@ func (l *Lab) pin(ctx context.Context) error {
 		if err := e.Pin(ctx, i); err != nil {
 			return fmt.Errorf("%s: %w", e.Name, err)
 		}
-		e.Pinned["cpu"] = fmt.Sprint(i)
+		e.cpu, e.Pinned["cpu"] = i+1, fmt.Sprint(i)
 	}
 	l.Notes = append(l.Notes, "one machine, a CPU for each end; CPU figures are of both")
+	return nil
+}
+
+// configure sets a device of the built-in labs up. What it receives is processed
+// on its host's CPU, as by the interrupt of a card with one queue: on a veth each
+// CPU that sends would process what it sent, and two that send, since an
+// acknowledgement makes TCP send where it arrives, reorder the packets.
+func (l *Lab) configure(ctx context.Context, e *End, s host.Setup) error {
+	s.Steer = e.cpu
+	res, err := e.Setup(ctx, s)
+	if err != nil {
+		return fmt.Errorf("%s: %w", e.Name, err)
+	}
+	switch {
+	case s.Steer == 0:
+	case res.Without == "":
+		e.Pinned["rps_cpus"] = fmt.Sprint(e.cpu - 1)
+	case !l.unsteered:
+		l.unsteered = true
+		l.Notes = append(l.Notes, "received packets are not steered to a CPU, for lack of rights: more noise")
+	}
 	return nil
 }
 

@@ -112,8 +112,8 @@ func (l *Lab) softnic(ctx context.Context, o Options, c Card) (err error) {
 	}
 	l.NIC = &NIC{card.Client, info.Merges[0]}
 	for i, s := range seats {
-		if err := s.setup(ctx, c.Forward && i%2 == 0); err != nil {
-			return fmt.Errorf("%s: %w", s.end.Name, err)
+		if err := l.setup(ctx, s, c.Forward && i%2 == 0); err != nil {
+			return err
 		}
 	}
 	l.describeCard(c, info.Merges[0])
@@ -159,14 +159,14 @@ func cards(c Card, seats []seat) host.NICSetup {
 // off on what forwards.
 var forwarding = map[string]string{"net.ipv4.ip_forward": "1", "net.ipv6.conf.all.forwarding": "1"}
 
-func (s seat) setup(ctx context.Context, router bool) error {
+func (l *Lab) setup(ctx context.Context, s seat, router bool) error {
 	sysctls := maps.Clone(pinnedSysctls)
 	if router {
 		maps.Copy(sysctls, forwarding)
 	}
 	maps.Copy(s.end.Pinned, sysctls)
 	maps.Copy(s.end.Pinned, map[string]string{"mtu": strconv.Itoa(vethMTU), gro: "on", "txqueuelen": strconv.Itoa(tapQueue)})
-	return s.end.Setup(ctx, host.Setup{
+	return l.configure(ctx, s.end, host.Setup{
 		Device: s.dev, MTU: vethMTU, TXQueue: tapQueue, Features: map[string]bool{gro: true},
 		Sysctls: sysctls, Addresses: []netip.Prefix{s.v4, s.v6}, Routes: s.routes,
 	})

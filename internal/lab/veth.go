@@ -3,7 +3,6 @@ package lab
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"net/netip"
 	"slices"
@@ -75,7 +74,7 @@ func (l *Lab) veth(ctx context.Context, o Options, wire bool) (err error) {
 	for i, e := range []*End{l.Device, l.Peer} {
 		e.Dev, e.IPv4, e.IPv6 = vethNames[i], vethIPv4[i].Addr(), vethIPv6[i].Addr()
 		if err := l.pinVeth(ctx, e, i, wire && i == 1); err != nil {
-			return fmt.Errorf("%s: %w", e.Name, err)
+			return err
 		}
 	}
 	l.Notes = append(l.Notes, "GRO of the peer is off: on a veth it would reorder packets")
@@ -95,7 +94,7 @@ func (l *Lab) pinVeth(ctx context.Context, e *End, i int, wire bool) error {
 	}
 	maps.Copy(e.Pinned, pinnedSysctls)
 	e.Pinned["mtu"] = strconv.Itoa(vethMTU)
-	return e.Setup(ctx, host.Setup{
+	return l.configure(ctx, e, host.Setup{
 		Device: e.Dev, MTU: vethMTU, Features: features, Sysctls: pinnedSysctls,
 		Addresses: []netip.Prefix{vethIPv4[i], vethIPv6[i]},
 	})
