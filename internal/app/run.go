@@ -216,7 +216,7 @@ func openLab(ctx context.Context, p Program, q Request, factors []knob.Factor) (
 		l, err = lab.Softnic(ctx, o, lab.Card{
 			Model: q.NIC.Model, Faults: q.NIC.Faults, Seed: uint64(q.Seed), Firmware: firmware,
 			Forward: slices.Contains(q.Paths, string(study.PathForwarded)),
-			Wire:    softnic.Wire{Rate: unit.Rate(q.NIC.RateBPS), Delay: time.Duration(q.NIC.DelayS * float64(time.Second)), Loss: q.NIC.Loss},
+			Wire:    softnic.Wire{Rate: unit.Rate(q.NIC.RateBPS), Delay: time.Duration(q.NIC.DelayS * float64(time.Second)), Loss: q.NIC.Loss, Corrupt: q.NIC.Corrupt},
 		})
 	case "hosts":
 		l, err = openHosts(ctx, o, q)

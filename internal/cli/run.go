@@ -78,6 +78,7 @@ func (c *console) runCommand() *cobra.Command {
 	fl.Var(&f.rate, "wire-rate", "rate of the soft NIC's wire, such as 1G (default: no limit)")
 	fl.DurationVar(&f.delay, "wire-delay", 0, "delay of the soft NIC's wire, one way")
 	fl.Float64Var(&f.q.NIC.Loss, "wire-loss", 0, "share of frames that the wire loses, 0 to 1")
+	fl.Float64Var(&f.q.NIC.Corrupt, "wire-corrupt", 0, "share of frames in which the wire changes a bit, 0 to 1")
 	fl.StringVar(&f.q.Device, "dev", "", "device of this machine to test, with --peer")
 	fl.StringVar(&f.q.Peer, "peer", "", "far end: ssh://[user@]host or exec:'COMMAND'")
 	fl.StringVar(&f.q.PeerDev, "peer-dev", "", "device of the peer (default: by its route)")
@@ -291,7 +292,7 @@ func (f *runFlags) ends() error {
 func (f *runFlags) card() error {
 	n := &f.q.NIC
 	if f.q.Lab != "softnic" {
-		if n.Model != "" || len(n.Faults) > 0 || f.rate > 0 || f.delay > 0 || n.Loss > 0 {
+		if n.Model != "" || len(n.Faults) > 0 || f.rate > 0 || f.delay > 0 || n.Loss > 0 || n.Corrupt > 0 {
 			return usagef("--nic, --fault and --wire-... are about the soft NIC, the study is not on it")
 		}
 		return nil
@@ -307,8 +308,8 @@ func (f *runFlags) card() error {
 			return usagef("--fault: %v", err)
 		}
 	}
-	if n.Loss < 0 || n.Loss > 1 || f.delay < 0 {
-		return usagef("--wire-loss is a share from 0 to 1, --wire-delay not negative")
+	if n.Loss < 0 || n.Loss > 1 || n.Corrupt < 0 || n.Corrupt > 1 || f.delay < 0 {
+		return usagef("--wire-loss and --wire-corrupt are shares from 0 to 1, --wire-delay not negative")
 	}
 	n.RateBPS, n.DelayS = float64(f.rate), f.delay.Seconds()
 	return nil

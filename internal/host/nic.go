@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/offlab/offlab/gro"
@@ -75,10 +76,14 @@ func (c *Client) NICCounters(ctx context.Context) ([]map[string]uint64, error) {
 // runningNIC is a soft NIC in this process.
 type runningNIC struct {
 	*softnic.NIC
-	taps  *softnic.Taps
-	cards int
-	stop  context.CancelFunc
-	done  chan error
+	cfg    softnic.Config
+	taps   *softnic.Taps
+	cards  int
+	watch  *wireWatch
+	lookMu sync.Mutex
+	look   look
+	stop   context.CancelFunc
+	done   chan error
 }
 
 func (s *Server) startNIC(_ context.Context, setup NICSetup) (NICInfo, error) {
@@ -91,6 +96,8 @@ func (s *Server) startNIC(_ context.Context, setup NICSetup) (NICInfo, error) {
 	if err != nil {
 		return NICInfo{}, err
 	}
+	watch := newWireWatch(cfg.Cards)
+	cfg.Tap = watch.tap
 	taps, err := softnic.OpenTaps(cfg, hosts, softnic.TapOptions{Hold: holdGRO})
 	if err != nil {
 		return NICInfo{}, &agent.Error{Kind: agent.KindEnv, Text: err.Error()}
@@ -99,9 +106,8 @@ func (s *Server) startNIC(_ context.Context, setup NICSetup) (NICInfo, error) {
 	if err != nil {
 		return NICInfo{}, errors.Join(err, taps.Close())
 	}
-	ctx, stop := context.WithCancel(context.Background())
-	n := &runningNIC{NIC: nic, taps: taps, cards: len(cfg.Cards), stop: stop, done: make(chan error, 1)}
-	go func() { n.done <- nic.Run(ctx) }()
+	n := &runningNIC{NIC: nic, cfg: cfg, taps: taps, cards: len(cfg.Cards), watch: watch}
+	n.start()
 	s.nic = n
 	info := NICInfo{}
 	for i, c := range setup.Cards {
@@ -200,6 +206,7 @@ func (s *Server) nicCounters(context.Context, nothing) ([]map[string]uint64, err
 		return nil, &agent.Error{Kind: agent.KindGone, Text: fmt.Sprintf("the soft NIC has stopped: %v", err)}
 	default:
 	}
+	n.silent() // for the next to ask
 	var out []map[string]uint64
 	for port := range n.cards {
 		m, counts := map[string]uint64{}, n.Counts(port)
@@ -207,6 +214,9 @@ func (s *Server) nicCounters(context.Context, nothing) ([]map[string]uint64, err
 			if !st.Gauge() {
 				m[st.String()] = counts[st]
 			}
+		}
+		if port < checkedPorts {
+			n.watch.count(port, m)
 		}
 		out = append(out, m)
 	}

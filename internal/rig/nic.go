@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/offlab/offlab/internal/host"
 	"github.com/offlab/offlab/internal/knob"
@@ -14,8 +15,9 @@ import (
 // The card under test is port 0 of the soft NIC.
 const portUnderTest = 0
 
-// nicKnob returns the setting of the card that a factor is: its aggregation or
-// its interrupt moderation, which no feature of a TAP device reaches.
+// nicKnob returns the setting of the card that a factor is: its aggregation, its
+// verification of checksums or its interrupt moderation, which no feature of a
+// TAP device reaches.
 func (r *Rig) nicKnob(f knob.Factor) (softnic.Setting, bool) {
 	if r.lab.NIC == nil {
 		return "", false
@@ -25,15 +27,20 @@ func (r *Rig) nicKnob(f knob.Factor) (softnic.Setting, bool) {
 		return softnic.SetUsecs, true
 	case "rx-frames":
 		return softnic.SetFrames, true
+	case "rx":
+		return softnic.SetChecksum, true
 	case "lro", "gro-hw":
 		return softnic.SetMerge, f.Name == r.lab.NIC.Merge
 	}
 	return "", false
 }
 
+// isToggle reports whether a setting is on or off.
+func isToggle(s softnic.Setting) bool { return s == softnic.SetMerge || s == softnic.SetChecksum }
+
 // nicValue turns the value of a factor into that of a setting.
 func nicValue(s softnic.Setting, value string) (int, error) {
-	if s != softnic.SetMerge {
+	if !isToggle(s) {
 		return strconv.Atoi(value)
 	}
 	if value == "on" {
@@ -43,7 +50,7 @@ func nicValue(s softnic.Setting, value string) (int, error) {
 }
 
 func nicText(s softnic.Setting, v int) string {
-	if s != softnic.SetMerge {
+	if !isToggle(s) {
 		return strconv.Itoa(v)
 	}
 	return map[int]string{0: "off", 1: "on"}[v]
@@ -109,9 +116,18 @@ func nicEvidence(slot *study.Slot, before, after []map[string]uint64) {
 			return
 		}
 		for name, v := range after[port] {
-			if rise := v - before[port][name]; rise > 0 {
-				slot.Evidence[role+".nic."+name] = float64(rise)
+			if was := before[port][name]; v > was {
+				slot.Evidence[role+"."+stationName(name)] = float64(v - was)
 			}
 		}
 	}
+}
+
+// stationName is the name of a counter of the card in the evidence: a station of
+// the card, or what was seen on its wire.
+func stationName(name string) string {
+	if strings.HasPrefix(name, "wire.") {
+		return name
+	}
+	return "nic." + name
 }

@@ -139,7 +139,7 @@ func (r *Rig) Run(ctx context.Context, s runner.Spec) (study.Slot, error) {
 	defer cancel()
 	err := r.setPath(run, s.Cell.Path)
 	if err == nil {
-		err = r.measure(run, s, &slot)
+		err = r.watched(run, s, &slot)
 	}
 	switch {
 	case err == nil || ctx.Err() != nil:
@@ -268,12 +268,16 @@ func (r *Rig) measure(ctx context.Context, s runner.Spec, slot *study.Slot) erro
 		return err
 	}
 	ls := spec(s)
+	if r.lab.NIC != nil {
+		ls.SetupTimeout = setupTimeout
+	}
 	at, err := p.receiver.Listen(ctx, ls, addr)
 	if err != nil {
 		return fmt.Errorf("%s: %w", p.receiver.Name, err)
 	}
 	defer r.stop(p, slot)
 	if err := p.sender.Dial(ctx, ls, at); err != nil {
+		unconnected(slot, err)
 		return fmt.Errorf("%s: %w", p.sender.Name, err)
 	}
 	if err := wait(ctx, s.SettleS); err != nil {

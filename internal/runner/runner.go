@@ -186,6 +186,9 @@ func (r *run) aa(ctx context.Context) error {
 		if err := r.block(ctx, study.PhaseAA, b, keys); err != nil {
 			return err
 		}
+		if r.voids > 0 { // an arm that does not work has no noise, and takes its time
+			break
+		}
 	}
 	r.s.Noise = noise(r.s)
 	for _, n := range r.s.Noise {

@@ -33,7 +33,8 @@ type NICPlan struct {
 	Faults  []string `json:"faults,omitempty"`
 	RateBPS float64  `json:"rate_bit_per_s,omitempty"` // of the wire; 0: no limit
 	DelayS  float64  `json:"delay_s,omitempty"`
-	Loss    float64  `json:"loss,omitempty"` // share of frames
+	Loss    float64  `json:"loss,omitempty"`    // share of frames
+	Corrupt float64  `json:"corrupt,omitempty"` // share of frames with a bit changed
 }
 
 // An Arm is one assignment of values to knobs. The arm without settings is the

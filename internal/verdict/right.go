@@ -20,10 +20,17 @@ type violation struct {
 	// perSlot counts by the slot: once a connection, however much it carries.
 	// In both arms it is how the load ends, and no fault.
 	perSlot bool
+	// but is counters of the same end that explain it: then a slot has none.
+	but []string
+	// own says that it tells of the device only where its host is an end of the
+	// load: a router sends on what it gets.
+	own bool
 }
 
+const checksumErrors = "checksum errors"
+
 var violations = []violation{
-	{name: "checksum errors", counters: []string{
+	{name: checksumErrors, counters: []string{
 		"Tcp.InCsumErrors", "Udp.InCsumErrors", "Udp6.InCsumErrors", "IpExt.InCsumErrors",
 		"link.rx_crc_errors", "link.rx_frame_errors", "link.rx_length_errors",
 	}},
@@ -31,6 +38,9 @@ var violations = []violation{
 		"link.rx_dropped", "link.tx_dropped", "link.rx_missed_errors", "link.rx_fifo_errors", "link.rx_over_errors",
 		"link.tx_fifo_errors", "link.tx_aborted_errors", "link.tx_carrier_errors", "Ip.InDiscards", "Ip.OutDiscards", "Ip6.InDiscards", "Ip6.OutDiscards",
 	}},
+	{name: "packets lost in the card", counters: []string{"nic.tx_fault", "nic.tx_garbage", "nic.tx_lost", "nic.tx_stuck"}},
+	{name: "packets too long to send on", counters: []string{"Ip.FragFails", "Ip6.FragFails"}},
+	{name: "gaps in what reaches the wire", counters: []string{"wire.gap"}, but: []string{"link.tx_dropped", "nic.tx_no_room"}, own: true},
 	{name: "resets", perSlot: true, counters: []string{"Tcp.EstabResets"}},
 }
 
@@ -62,11 +72,12 @@ func (f fault) both() bool { return f.on[0] && f.on[1] }
 // is broken if one is.
 func (w *view) right() (study.Answer, side) {
 	slots := [2][]*study.Slot{w.slotsOf(baseline), w.slotsOf(arm)}
-	proof := w.payloadProof(slots)
+	proof := append(w.payloadProof(slots), w.wireProof(slots)...)
 	faults := w.findings()
 	if !w.c.Interaction { // whose sides are not two conditions of the device
 		counted, more := w.counted(slots)
 		faults, proof = append(faults, counted...), append(proof, more...)
+		faults = append(faults, w.pushless(slots)...)
 		faults = append(faults, w.collapsed(slots)...)
 	}
 	answer, text, broken := w.ruling(faults)
@@ -136,22 +147,43 @@ func (w *view) slots(of side, ok func(*study.Slot) bool) []*study.Slot {
 	return out
 }
 
-// findings returns the violated invariants that slots report, by kind. One is
-// enough, and void slots count: corruption may be what voids a slot.
+// payloadKind is the kind of finding that is sure when seen once: every other
+// takes two slots, since one slot may be odd.
+const payloadKind = "payload"
+
+// findings returns the violated invariants that slots report, by kind. Void
+// slots count, and those of the A/A phase: corruption may be what voids a slot.
 func (w *view) findings() []fault {
-	var faults []fault
-	at := map[string]int{}
+	type tally struct {
+		fault
+		slots [2]int
+	}
+	var kinds []string
+	tallies := map[string]*tally{}
 	for i, of := range []side{baseline, arm} {
 		for _, s := range w.slots(of, func(*study.Slot) bool { return true }) {
+			var here []string
 			for _, f := range s.Findings {
-				j, known := at[f.Kind]
-				if !known {
-					j = len(faults)
-					at[f.Kind] = j
-					faults = append(faults, fault{text: fmt.Sprintf("%s: %s (%s, block %d)", f.Kind, f.Text, f.Source, s.Block)})
+				y := tallies[f.Kind]
+				if y == nil {
+					y = &tally{fault: fault{text: fmt.Sprintf("%s: %s (%s, block %d)", f.Kind, f.Text, f.Source, s.Block)}}
+					tallies[f.Kind], kinds = y, append(kinds, f.Kind)
 				}
-				faults[j].on[i] = true
+				if !slices.Contains(here, f.Kind) {
+					y.slots[i]++
+					here = append(here, f.Kind)
+				}
 			}
+		}
+	}
+	var faults []fault
+	for _, k := range kinds {
+		y := tallies[k]
+		for i, n := range y.slots {
+			y.on[i] = n >= minSlots || k == payloadKind && n > 0
+		}
+		if y.on[0] || y.on[1] {
+			faults = append(faults, y.fault)
 		}
 	}
 	return faults
@@ -204,6 +236,12 @@ func perGB(count, bytes float64) float64 { return bounded(count / max(bytes, 1) 
 // counters show.
 func (w *view) counted(slots [2][]*study.Slot) (faults []fault, proof []study.Proof) {
 	for _, v := range violations {
+		if v.name == checksumErrors && w.s.Plan.NIC.Corrupt > 0 { // as ordered
+			continue
+		}
+		if v.own && w.c.Cell.Path == string(study.PathForwarded) {
+			continue
+		}
 		var rate [2]float64
 		var rose [2]bool
 		measured := false
@@ -263,6 +301,9 @@ func (v violation) tally(slots []*study.Slot) tally {
 	for _, s := range slots {
 		here := 0.0
 		for _, role := range []string{roleDevice, rolePeer} {
+			if rises(s, role, v.but) {
+				continue
+			}
 			for _, c := range v.counters {
 				x := s.Evidence[role+"."+c]
 				if !(x > 0) {
@@ -283,6 +324,11 @@ func (v violation) tally(slots []*study.Slot) tally {
 	return y
 }
 
+// rises reports whether one of the counters of an end rose.
+func rises(s *study.Slot, role string, counters []string) bool {
+	return slices.ContainsFunc(counters, func(c string) bool { return s.Evidence[role+"."+c] > 0 })
+}
+
 // readIn reports whether the counters were read in a slot: a counter that did
 // not rise is not in the evidence, but others of its file are.
 func (v violation) readIn(s *study.Slot) bool {
@@ -300,7 +346,7 @@ func (w *view) retransmits(s *study.Slot) (float64, bool) {
 	if v, ok := s.Metrics[study.Retransmits]; ok {
 		return v, true
 	}
-	v, ok := s.Evidence[w.sender()+".Tcp.RetransSegs"]
+	v, ok := s.Evidence[w.source()+".Tcp.RetransSegs"]
 	return v, ok
 }
 
@@ -341,7 +387,7 @@ func (w *view) collapsed(slots [2][]*study.Slot) []fault {
 	base, treated := t.sides()
 	goodput := [2]float64{base, treated}
 	timeouts := func(s *study.Slot) (float64, bool) {
-		v, ok := s.Evidence[w.sender()+".TcpExt.TCPTimeouts"]
+		v, ok := s.Evidence[w.source()+".TcpExt.TCPTimeouts"]
 		return v, ok
 	}
 	for i := range goodput {

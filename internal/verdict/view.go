@@ -254,6 +254,7 @@ func (t table) armFirst() []bool {
 const (
 	roleDevice = "device"
 	rolePeer   = "peer"
+	roleSink   = "sink" // behind the device's host, where that is a router
 )
 
 func other(role string) string {
@@ -265,6 +266,15 @@ func other(role string) string {
 
 // sender returns the role of the end that sends the data of the cell.
 func (w *view) sender() string { return roleOf(w.c.Cell.Direction == "rx") }
+
+// source returns the role of the host whose TCP sends the data: on the forwarded
+// path the device is not at the end.
+func (w *view) source() string {
+	if w.c.Cell.Path == string(study.PathForwarded) && w.sender() == roleDevice {
+		return roleSink
+	}
+	return w.sender()
+}
 
 func (w *view) receiver() string { return roleOf(w.c.Cell.Direction != "rx") }
 

@@ -16,6 +16,9 @@ type Config struct {
 	// Agreed is what both directions of a wire know of each other; nil is not
 	// known, and leaves out what depends on the MSS.
 	Agreed *Agreed
+	// Fresh leaves out segments of TCP connections whose SYN was not seen: of
+	// those that began before.
+	Fresh bool
 	// VXLANPort and GenevePort are those of a packet.Parser.
 	VXLANPort, GenevePort uint16
 }
@@ -71,6 +74,11 @@ func (c *Checker) Frame(at time.Duration, b []byte) {
 	c.now = at
 	err := c.parser.Parse(&c.l, b)
 	l := &c.l
+	f, ok := c.flow(b)
+	if !ok {
+		c.n[Stray]++
+		return
+	}
 	c.longer(b)
 	if err != nil {
 		if c.seen(Header) {
@@ -90,8 +98,8 @@ func (c *Checker) Frame(at time.Duration, b []byte) {
 	} else if !c.tunnelled(b, end) {
 		return
 	}
-	if s := l.Innermost(); s.Proto == packet.ProtoTCP && s.Payload > 0 && !s.Fragment {
-		c.tcp(b, s)
+	if f != nil {
+		c.tcp(b, l.Innermost(), f)
 	}
 }
 

@@ -155,6 +155,28 @@ func TestMTUGrows(t *testing.T) {
 	}
 }
 
+// TestFresh: what is left over of a connection that began before is not looked
+// at, and what is no TCP is.
+func TestFresh(t *testing.T) {
+	c := wirecheck.New(wirecheck.Config{Fresh: true})
+	bad := seg{size: 100, seq: 1, tail: "x"}.frame()
+	c.Frame(0, bad)
+	if r := c.Report(); violations(r) != "" || r.Counts[wirecheck.Stray] != 1 {
+		t.Errorf("an old connection has %q, %+v", violations(r), r.Counts)
+	}
+	c.Frame(0, seg{size: 0, flags: packet.SYN}.frame())
+	c.Frame(0, bad)
+	if got := violations(c.Report()); got != "trailer" {
+		t.Errorf("a new connection has %q, want trailer", got)
+	}
+	c.Reset()
+	c.Frame(0, bad)
+	c.Frame(0, append(tu.Build(tu.Eth{}, tu.IP4{}, tu.UDP{}, tu.Payload(make([]byte, 100))), 1))
+	if r := c.Report(); r.Counts[wirecheck.Trailer] != 1 || r.Counts[wirecheck.Stray] != 1 {
+		t.Errorf("after Reset: %+v, want one stray and one trailer", r.Counts)
+	}
+}
+
 // TestReport: a report survives JSON, and two add up.
 func TestReport(t *testing.T) {
 	c := wirecheck.New(wirecheck.Config{})

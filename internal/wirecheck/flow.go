@@ -7,7 +7,7 @@ import (
 )
 
 // flowSlots bounds the flows that are followed at once.
-const flowSlots = 512
+const flowSlots = 2048
 
 // A key names one direction of a connection.
 type key struct {
@@ -91,20 +91,35 @@ type segment struct {
 	header int
 }
 
-// tcp follows the flow of a TCP segment.
-func (c *Checker) tcp(b []byte, s *packet.Stack) {
-	t := packet.TCP(b[s.Transport:])
-	size := s.Network + s.Length - s.Payload
-	flags := t.Flags()
-	if size == 0 && flags&(packet.SYN|packet.FIN) == 0 {
-		return // an acknowledgment says nothing of what is checked here
+// flow returns that of a TCP segment, nil for what is none, and false if the
+// segment is not to be looked at.
+func (c *Checker) flow(b []byte) (*flow, bool) {
+	s := c.l.Innermost()
+	if s.Proto != packet.ProtoTCP || s.Payload == 0 || s.Fragment {
+		return nil, true
 	}
+	t := packet.TCP(b[s.Transport:])
 	var k key
 	keyOf(&k, b, s, t)
 	f := &c.flows[k.hash()%flowSlots]
-	if flags&packet.SYN != 0 || f.key != k {
+	syn := t.Flags()&packet.SYN != 0
+	switch {
+	case syn:
+		*f = flow{key: k}
+	case f.key == k:
+	case c.cfg.Fresh:
+		return nil, false
+	default:
 		*f = flow{key: k}
 	}
+	return f, true
+}
+
+// tcp follows the flow of a TCP segment.
+func (c *Checker) tcp(b []byte, s *packet.Stack, f *flow) {
+	t := packet.TCP(b[s.Transport:])
+	size := s.Network + s.Length - s.Payload
+	flags := t.Flags()
 	if flags&packet.SYN != 0 {
 		c.syn(f, s, t)
 		return
@@ -247,7 +262,10 @@ func (c *Checker) follows(b []byte, f *flow, this *segment) {
 	if f.sameID >= 2 && c.seen(SameID) {
 		c.blame(SameID, b, textID(this.id, f.sameID+1))
 	}
-	limit := min(f.own, f.mss) - this.header + packet.TCPMinLen
+	limit := 0
+	if f.own > leastMSS {
+		limit = min(f.own, f.mss) - this.header + packet.TCPMinLen
+	}
 	f.same = run(f.same, this.size == last.size && !last.psh && this.size < limit)
 	if f.same >= 2 && c.seen(Small) {
 		c.blame(Small, b, textSmall(this.size, limit, f.same+1))
@@ -256,6 +274,10 @@ func (c *Checker) follows(b []byte, f *flow, this *segment) {
 		this.tags = last.tags
 	}
 }
+
+// leastMSS is what a host may announce whatever its MTU (RFC 9293 section 3.7.1;
+// Linux: 256, net.ipv4.route.min_adv_mss), so that it does not tell of the MTU.
+const leastMSS = 536
 
 // run counts how often in a row.
 func run(n int, again bool) int {

@@ -56,6 +56,8 @@ const (
 	Data
 	// Psh: such a segment with PSH.
 	Psh
+	// Stray: a TCP segment of a connection that is not looked at.
+	Stray
 
 	kinds // their number
 )
@@ -90,6 +92,7 @@ var table = [kinds]struct {
 	Again:     {"again", "segments sent again", false},
 	Data:      {"data", "data segments", false},
 	Psh:       {"psh", "data segments with PSH", false},
+	Stray:     {"stray", "segments of other connections", false},
 }
 
 // String returns the short name, in lower case with underscores.

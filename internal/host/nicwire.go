@@ -1,0 +1,182 @@
+package host
+
+import (
+	"context"
+	"sync"
+
+	"github.com/offlab/offlab/internal/agent"
+	"github.com/offlab/offlab/internal/softnic"
+	"github.com/offlab/offlab/internal/wirecheck"
+)
+
+// BeginWire starts the checkers of the wire anew, for the connections that begin
+// from now on. If the card under test is handed packets and sends none, it is
+// started anew as well, as the watchdog of a driver would do.
+func (c *Client) BeginWire(ctx context.Context) error {
+	return c.Call(ctx, "nic.begin", nothing{}, nil)
+}
+
+// Wire returns what the checkers have seen since then of what each port sent.
+func (c *Client) Wire(ctx context.Context) ([]wirecheck.Report, error) {
+	return ask[[]wirecheck.Report](ctx, c, "nic.wire", nothing{})
+}
+
+// checkedPorts are those whose frames are looked at: the card under test and the
+// one at its other end, which also tells what it announces.
+const checkedPorts = 2
+
+// A wireWatch checks what ports send.
+type wireWatch struct {
+	agreed wirecheck.Agreed
+	ports  [checkedPorts]struct {
+		mu    sync.Mutex
+		check *wirecheck.Checker
+	}
+}
+
+func newWireWatch(cards []softnic.Card) *wireWatch {
+	w := &wireWatch{}
+	for i := range w.ports {
+		mtu := 0
+		if i < len(cards) {
+			mtu = cards[i].MTU
+		}
+		w.ports[i].check = wirecheck.New(wirecheck.Config{MTU: mtu, Agreed: &w.agreed, Fresh: true})
+	}
+	return w
+}
+
+// tap is softnic.Config.Tap.
+func (w *wireWatch) tap(t softnic.Tapped) {
+	if t.Port >= checkedPorts {
+		return
+	}
+	p := &w.ports[t.Port]
+	p.mu.Lock()
+	p.check.Frame(t.Time, t.Data)
+	p.mu.Unlock()
+}
+
+func (w *wireWatch) reset() {
+	for i := range w.ports {
+		p := &w.ports[i]
+		p.mu.Lock()
+		p.check.Reset()
+		p.mu.Unlock()
+	}
+}
+
+func (w *wireWatch) report(port int) wirecheck.Report {
+	p := &w.ports[port]
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.check.Report()
+}
+
+// count adds what was seen to the counters of a port, as "wire.checked",
+// "wire.wrong" and by kind.
+func (w *wireWatch) count(port int, m map[string]uint64) {
+	r := w.report(port)
+	m["wire.checked"], m["wire.wrong"] = r.Frames, r.Wrong()
+	for k, n := range r.Counts {
+		m["wire."+k.String()] = n
+	}
+}
+
+func (s *Server) beginWire(context.Context, nothing) (nothing, error) {
+	n, err := s.card(0)
+	if err != nil {
+		return nothing{}, err
+	}
+	if n.silent() {
+		if err := s.restartNIC(n); err != nil {
+			return nothing{}, err
+		}
+	}
+	n.watch.reset()
+	return nothing{}, nil
+}
+
+func (s *Server) wire(context.Context, nothing) ([]wirecheck.Report, error) {
+	n, err := s.card(0)
+	if err != nil {
+		return nil, err
+	}
+	var out []wirecheck.Report
+	for port := range min(checkedPorts, n.cards) {
+		out = append(out, n.watch.report(port))
+	}
+	return out, nil
+}
+
+// silent reports whether the card under test was handed packets and has sent
+// none, from one look to the next: this one or the one before.
+func (n *runningNIC) silent() bool {
+	c := n.Counts(0)
+	n.lookMu.Lock()
+	defer n.lookMu.Unlock()
+	last := n.look
+	n.look = look{packets: c[softnic.TXPackets], frames: c[softnic.WireFrames]}
+	silent := n.look.packets > last.packets && n.look.frames == last.frames
+	n.look.silent = silent
+	return silent || last.silent && n.look.frames == last.frames
+}
+
+// A look is what the card under test had been handed and had sent.
+type look struct {
+	packets, frames uint64
+	silent          bool // since the look before
+}
+
+// restartNIC gives the ports a card that starts afresh, with the settings of the
+// one before. Its counters begin at 0.
+func (s *Server) restartNIC(old *runningNIC) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.nic != old {
+		return &agent.Error{Kind: agent.KindBusy, Text: "the soft NIC has just been replaced"}
+	}
+	old.stop()
+	if err := <-old.done; err != nil {
+		old.done <- err
+		return &agent.Error{Kind: agent.KindGone, Text: "the soft NIC has stopped: " + err.Error()}
+	}
+	old.done <- nil // for closeNIC, if there is no other
+	n, err := old.again()
+	if err != nil {
+		return err
+	}
+	n.start()
+	s.nic = n
+	return old.Close()
+}
+
+// again makes a card like this one.
+func (n *runningNIC) again() (*runningNIC, error) {
+	nic, err := softnic.New(n.cfg, n.taps.Ports)
+	if err != nil {
+		return nil, err
+	}
+	for port := range n.cards {
+		for _, set := range softnic.Settings() {
+			v, err := n.Setting(port, set)
+			if err != nil {
+				return nil, err
+			}
+			if now, err := nic.Setting(port, set); err != nil || now == v {
+				continue
+			}
+			if err := nic.Set(port, set, v); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return &runningNIC{NIC: nic, cfg: n.cfg, taps: n.taps, cards: n.cards, watch: n.watch}, nil
+}
+
+// start lets the card carry packets.
+func (n *runningNIC) start() {
+	ctx, stop := context.WithCancel(context.Background())
+	n.stop, n.done = stop, make(chan error, 1)
+	go func() { n.done <- n.Run(ctx) }()
+}
