@@ -163,45 +163,57 @@ func (s *Server) veth(_ context.Context, v Veth) (nothing, error) {
 	return nothing{}, s.net.AddVeth(v.Name, v.Peer, v.PeerPID)
 }
 
-func (s *Server) setup(_ context.Context, c Setup) (nothing, error) {
-	if c.MTU > 0 {
-		if err := s.net.Set(c.Device, "mtu", c.MTU); err != nil {
-			return nothing{}, err
-		}
-	}
-	if c.TXQueue > 0 {
-		if err := s.net.Set(c.Device, "txqueuelen", c.TXQueue); err != nil {
-			return nothing{}, err
+func (s *Server) setup(_ context.Context, c Setup) (SetupResult, error) {
+	for name, n := range map[string]int{"mtu": c.MTU, "txqueuelen": c.TXQueue} {
+		if n > 0 {
+			if err := s.net.Set(c.Device, name, n); err != nil {
+				return SetupResult{}, err
+			}
 		}
 	}
 	for _, a := range c.Addresses {
 		if err := s.net.AddAddress(c.Device, a); err != nil {
-			return nothing{}, err
+			return SetupResult{}, err
 		}
 	}
 	for name, value := range c.Sysctls {
 		// A kernel without the setting has nothing to pin.
 		if err := sysctl.Write(name, value); err != nil && !errors.Is(err, os.ErrNotExist) {
-			return nothing{}, err
+			return SetupResult{}, err
 		}
 	}
 	if len(c.Features) > 0 {
 		if _, err := s.eth.Set(c.Device, c.Features); err != nil {
-			return nothing{}, err
+			return SetupResult{}, err
 		}
 	}
-	if err := s.net.SetUp("lo", true); err != nil {
-		return nothing{}, err
+	return s.steer(c), s.bringUp(c)
+}
+
+// steer gives what the device receives to one CPU, where the rights are enough:
+// those of a user namespace are not.
+func (s *Server) steer(c Setup) SetupResult {
+	if c.Steer == 0 {
+		return SetupResult{}
 	}
-	if err := s.net.SetUp(c.Device, true); err != nil {
-		return nothing{}, err
+	if err := cpu.Steer(c.Device, c.Steer-1); err != nil {
+		return SetupResult{Without: err.Error()}
+	}
+	return SetupResult{}
+}
+
+func (s *Server) bringUp(c Setup) error {
+	for _, dev := range []string{"lo", c.Device} {
+		if err := s.net.SetUp(dev, true); err != nil {
+			return err
+		}
 	}
 	for _, r := range c.Routes { // a neighbour is reached once the device is up
 		if err := s.net.AddRoute(r.To, r.Via); err != nil {
-			return nothing{}, err
+			return err
 		}
 	}
-	return nothing{}, nil
+	return nil
 }
 
 func (s *Server) route(_ context.Context, p struct {
