@@ -27,7 +27,7 @@ var layers = []struct {
 	{"run", []string{"internal/host", "internal/lab", "internal/runner", "internal/rig"}},
 	{"root", []string{"internal/app"}},
 	{"surface", []string{"internal/cli"}},
-	{"main", []string{"cmd/offlab", "internal/tools/skipaudit", "internal/tools/benchload"}},
+	{"main", []string{"cmd/offlab", "internal/tools/skipaudit", "internal/tools/benchload", "internal/tools/benchnic"}},
 	{"testutil", []string{"internal/testutil/need", "internal/testutil/netnstest", "internal/testutil/golden", "internal/testutil/pkttest", "internal/testutil/kernelref"}},
 }
 
