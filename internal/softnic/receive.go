@@ -131,7 +131,7 @@ func (l *lane) poll(now time.Duration) {
 func (l *lane) pick(f *Frame) {
 	r := &l.rx
 	what, mergeable := l.inspect(f)
-	f.Valid = what == good
+	f.Checked, f.Valid = r.checksum, what == good
 	if len(r.hooks) == 0 {
 		l.accept(f, what, mergeable)
 		return
