@@ -117,8 +117,13 @@ func (r *rig) run(i int, args ...string) string {
 // transfer moves n bytes from host 0 to host 1, each compared.
 func (r *rig) transfer(family int, n uint64) {
 	r.t.Helper()
+	r.move(family, netip.MustParsePrefix(addresses[family][1]).Addr(), n)
+}
+
+// move is transfer to an address of host 1.
+func (r *rig) move(family int, to netip.Addr, n uint64) {
+	r.t.Helper()
 	s := load.Spec{Load: "bulk", Family: family, Streams: 2, Verify: true, Token: load.NewToken()}
-	to := netip.MustParsePrefix(addresses[family][1]).Addr()
 	var rcv *load.Receiver
 	var snd *load.Sender
 	if err := r.hosts[1].Do(func() (err error) { rcv, err = load.Listen(r.t.Context(), s, to); return err }); err != nil {
@@ -169,18 +174,30 @@ func (w *wireCheck) tap(f softnic.Tapped) {
 		return
 	}
 	w.longest = max(w.longest, l.Length)
-	if l.Version == 4 && !packet.IPv4(f.Data[l.Network:]).ChecksumValid() {
+	w.stack(f.Data, &l.Stack)
+	if l.Tunnel != packet.NoTunnel {
+		w.stack(f.Data, &l.Inner)
+	}
+	st := l.Innermost()
+	if st.Proto == packet.ProtoTCP && st.Payload > 0 && st.Network+st.Length > st.Payload {
+		w.data++
+	}
+}
+
+// stack checks the checksums of one run of headers.
+func (w *wireCheck) stack(b []byte, st *packet.Stack) {
+	if st.Version == 4 && !packet.IPv4(b[st.Network:]).ChecksumValid() {
 		w.complain("IPv4 checksum")
 	}
-	if l.Proto != packet.ProtoTCP || l.Transport == 0 {
+	if st.Transport == 0 || st.Proto != packet.ProtoTCP && st.Proto != packet.ProtoUDP {
 		return
 	}
-	seg := f.Data[l.Transport : l.Network+l.Length]
-	if pkttest.Sum(seg, uint32(pkttest.Pseudo(f.Data[l.Network:], packet.ProtoTCP, len(seg)))) != 0xffff {
-		w.complain("TCP checksum")
+	seg := b[st.Transport : st.Network+st.Length]
+	if st.Proto == packet.ProtoUDP && packet.UDP(seg).Checksum() == 0 {
+		return
 	}
-	if l.Network+l.Length > l.Payload {
-		w.data++
+	if pkttest.Sum(seg, uint32(pkttest.Pseudo(b[st.Network:], st.Proto, len(seg)))) != 0xffff {
+		w.complain("checksum of protocol %d", st.Proto)
 	}
 }
 
@@ -249,6 +266,47 @@ func TestKernelTransfer(t *testing.T) {
 				t.Errorf("%d aggregates", got[softnic.RXSuper])
 			}
 			if tt.tapped && (w.bad > 0 || w.longest > 1500 || w.data < 20<<20/1448) {
+				t.Errorf("%d of %d frames are bad, first %s; longest %d; %d with data", w.bad, w.frames, w.first, w.longest, w.data)
+			}
+		})
+	}
+}
+
+// TestKernelVXLAN moves TCP inside a tunnel: the kernel hands down one
+// super-packet with the headers of both, the card cuts it and merges it again.
+func TestKernelVXLAN(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		csum  string
+		merge bool
+	}{
+		{"cut", "noudpcsum", false},
+		{"cut-outer-checksum", "udpcsum", false},
+		{"merged", "noudpcsum", true},
+		{"merged-outer-checksum", "udpcsum", true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			m := healthy()
+			if tt.merge {
+				m.RX.Merge = func(int) gro.Options { return gro.Options{Policy: gro.Hardware, VXLANPort: packet.PortVXLAN} }
+			}
+			c := cfg(m, softnic.Wire{})
+			var w wireCheck
+			c.Tap = w.tap
+			r := newRig(t, c, inline)
+			for i := range r.hosts {
+				r.run(i, "ip", "link", "add", "x0", "type", "vxlan", "id", "42", "dev", "p0", "dstport", "4789",
+					"local", fmt.Sprint("192.0.2.", i+1), "remote", fmt.Sprint("192.0.2.", 2-i), tt.csum)
+				r.run(i, "ip", "addr", "add", fmt.Sprintf("198.51.100.%d/24", i+1), "dev", "x0")
+				r.run(i, "ip", "link", "set", "x0", "up")
+			}
+			r.move(4, netip.MustParseAddr("198.51.100.2"), 8<<20)
+			r.stop()
+			sent, got := r.nic.Counts(0), r.nic.Counts(1)
+			if err := r.nic.Balance(); err != nil || sent[softnic.TXSuper] == 0 || got[softnic.RXSuper] > 0 != tt.merge || got[softnic.RXRefused] > 0 || got[softnic.RXBad] > 0 {
+				t.Errorf("%v: %v", err, r.counters())
+			}
+			if w.bad > 0 || w.longest > 1500 || w.data < 8<<20/1448 {
 				t.Errorf("%d of %d frames are bad, first %s; longest %d; %d with data", w.bad, w.frames, w.first, w.longest, w.data)
 			}
 		})

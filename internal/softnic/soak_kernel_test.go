@@ -62,8 +62,10 @@ func TestKernelSoak(t *testing.T) {
 	if last > first+maxGrowth {
 		t.Errorf("the heap grew from %d to %d bytes", first, last)
 	}
-	if made > 2*frames {
-		t.Errorf("%d frame buffers after the first fifth, %d in the end", frames, made)
+	// Two queues in two directions, each with two rings, and what 10 Gbit/s
+	// bring in 50 µs; a lane that comes late finds more on its wire.
+	if bound := 4 * (2*softnic.DefaultRing + 10*45); made > bound {
+		t.Errorf("%d frame buffers after the first fifth, %d in the end, at most %d can be in use", frames, made, bound)
 	}
 	sent, got := r.nic.Counts(0), r.nic.Counts(1)
 	if w.bad > 0 || sent[softnic.TXGarbage]+got[softnic.RXRefused] > 0 {
