@@ -15,9 +15,8 @@ import (
 // The card under test is port 0 of the soft NIC.
 const portUnderTest = 0
 
-// nicKnob returns the setting of the card that a factor is: its aggregation, its
-// verification of checksums or its interrupt moderation, which no feature of a
-// TAP device reaches.
+// nicKnob returns the setting of the card that a factor is: its aggregation or
+// its interrupt moderation, which no feature of a TAP device reaches.
 func (r *Rig) nicKnob(f knob.Factor) (softnic.Setting, bool) {
 	if r.lab.NIC == nil {
 		return "", false
@@ -27,20 +26,15 @@ func (r *Rig) nicKnob(f knob.Factor) (softnic.Setting, bool) {
 		return softnic.SetUsecs, true
 	case "rx-frames":
 		return softnic.SetFrames, true
-	case "rx":
-		return softnic.SetChecksum, true
 	case "lro", "gro-hw":
 		return softnic.SetMerge, f.Name == r.lab.NIC.Merge
 	}
 	return "", false
 }
 
-// isToggle reports whether a setting is on or off.
-func isToggle(s softnic.Setting) bool { return s == softnic.SetMerge || s == softnic.SetChecksum }
-
 // nicValue turns the value of a factor into that of a setting.
 func nicValue(s softnic.Setting, value string) (int, error) {
-	if !isToggle(s) {
+	if s != softnic.SetMerge {
 		return strconv.Atoi(value)
 	}
 	if value == "on" {
@@ -50,7 +44,7 @@ func nicValue(s softnic.Setting, value string) (int, error) {
 }
 
 func nicText(s softnic.Setting, v int) string {
-	if !isToggle(s) {
+	if s != softnic.SetMerge {
 		return strconv.Itoa(v)
 	}
 	return map[int]string{0: "off", 1: "on"}[v]
