@@ -3,6 +3,7 @@ package softnic_test
 import (
 	"testing"
 
+	"github.com/offlab/offlab/gro"
 	"github.com/offlab/offlab/internal/softnic"
 	"github.com/offlab/offlab/vnet"
 )
@@ -11,6 +12,8 @@ import (
 func BenchmarkCard(b *testing.B) {
 	merging := healthy()
 	merging.RX.Merge = hardware
+	linux := healthy()
+	linux.RX.Merge = func(int) gro.Options { return gro.Options{} }
 	h, f := super(45*1448, 1448)
 	for _, bb := range []struct {
 		name  string
@@ -22,6 +25,7 @@ func BenchmarkCard(b *testing.B) {
 		{"super=through", cfg(merging, softnic.Wire{PassThrough: true}), h, f, 45},
 		{"super=cut", cfg(healthy(), softnic.Wire{}), h, f, 45},
 		{"super=cut-merged", cfg(merging, softnic.Wire{}), h, f, 45},
+		{"super=cut-gro", cfg(linux, softnic.Wire{}), h, f, 45},
 		{"frame=1448", cfg(healthy(), softnic.Wire{}), vnet.Header{}, segment(1, numbers(1448)), 1},
 		{"frame=ack", cfg(healthy(), softnic.Wire{}), vnet.Header{}, segment(1, nil), 1},
 	} {

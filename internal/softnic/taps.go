@@ -44,8 +44,8 @@ type NAPI uint8
 
 // The ways.
 const (
-	// NAPIAuto is Inline if the model merges by itself when fresh, else
-	// Threaded.
+	// NAPIAuto is Inline if the model merges by itself when fresh, and Off if
+	// the wire passes super-packets through as well; else Threaded.
 	NAPIAuto NAPI = iota
 	// NAPIThreaded polls in a thread of the host's kernel, which finds several
 	// packets at a time, so that the host's GRO has something to merge. It needs
@@ -69,7 +69,11 @@ func OpenTaps(cfg Config, hosts []Host, o TapOptions) (*Taps, error) {
 		return nil, err
 	}
 	for i, host := range hosts {
-		if err = t.open(h, host, cfg.card(i), o); err != nil {
+		card, own := cfg.card(i), o
+		if own.NAPI == NAPIAuto {
+			own.NAPI = card.napi(cfg.Wire, o)
+		}
+		if err = t.open(h, host, card, own); err != nil {
 			break
 		}
 	}
@@ -112,7 +116,7 @@ func (t *Taps) open(h *rtnl.Handle, host Host, card Card, o TapOptions) error {
 			return err
 		}
 	}
-	if err := o.poll(d.Name, card); err != nil {
+	if err := o.poll(d.Name); err != nil {
 		return err
 	}
 	if host.PID == 0 {
@@ -121,8 +125,17 @@ func (t *Taps) open(h *rtnl.Handle, host Host, card Card, o TapOptions) error {
 	return h.Move(d.Name, host.PID)
 }
 
-// merges reports whether a fresh card merges what it receives.
-func (c Card) merges() bool { return c.Model.RX.Merge != nil && !c.Model.RX.MergeOff }
+// napi decides how the host of a card receives.
+func (c Card) napi(w Wire, o TapOptions) NAPI {
+	merges := c.Model.RX.Merge != nil && !c.Model.RX.MergeOff
+	switch {
+	case merges && w.PassThrough:
+		return NAPIOff
+	case merges || o.Hold > 0:
+		return NAPIInline
+	}
+	return NAPIThreaded
+}
 
 // limit sets what the model bounds.
 func limit(h *rtnl.Handle, dev string, card Card) error {
@@ -150,9 +163,9 @@ func withoutSG(dev string) error {
 }
 
 // poll sets how the kernel polls the queues of the device.
-func (o TapOptions) poll(dev string, card Card) error {
+func (o TapOptions) poll(dev string) error {
 	files := map[string]string{}
-	if o.NAPI == NAPIThreaded || o.NAPI == NAPIAuto && o.Hold == 0 && !card.merges() {
+	if o.NAPI == NAPIThreaded {
 		files["threaded"] = "1"
 	}
 	if o.Hold > 0 && o.NAPI != NAPIOff {
