@@ -16,9 +16,17 @@ func (c *Client) BeginWire(ctx context.Context) error {
 	return c.Call(ctx, "nic.begin", nothing{}, nil)
 }
 
-// Wire returns what the checkers have seen since then of what each port sent.
-func (c *Client) Wire(ctx context.Context) ([]wirecheck.Report, error) {
-	return ask[[]wirecheck.Report](ctx, c, "nic.wire", nothing{})
+// WireSeen is what there is to say of the wire since BeginWire.
+type WireSeen struct {
+	Ports []wirecheck.Report `json:"ports"` // of what each sent
+	// Silent says that the card under test was handed packets lately and sent
+	// none: since the counters were read, or between the last two readings.
+	Silent bool `json:"silent,omitempty"`
+}
+
+// Wire returns what was seen since BeginWire.
+func (c *Client) Wire(ctx context.Context) (WireSeen, error) {
+	return ask[WireSeen](ctx, c, "nic.wire", nothing{})
 }
 
 // checkedPorts are those whose frames are looked at: the card under test and the
@@ -97,35 +105,35 @@ func (s *Server) beginWire(context.Context, nothing) (nothing, error) {
 	return nothing{}, nil
 }
 
-func (s *Server) wire(context.Context, nothing) ([]wirecheck.Report, error) {
+func (s *Server) wire(context.Context, nothing) (WireSeen, error) {
 	n, err := s.card(0)
 	if err != nil {
-		return nil, err
+		return WireSeen{}, err
 	}
-	var out []wirecheck.Report
+	out := WireSeen{Silent: n.silent()}
 	for port := range min(checkedPorts, n.cards) {
-		out = append(out, n.watch.report(port))
+		out.Ports = append(out.Ports, n.watch.report(port))
 	}
 	return out, nil
 }
 
 // silent reports whether the card under test was handed packets and has sent
-// none, from one look to the next: this one or the one before.
+// none, from one look to the next: the last one, or some since a frame left.
+// What waits on the ring for a slow wire is on its way.
 func (n *runningNIC) silent() bool {
 	c := n.Counts(0)
 	n.lookMu.Lock()
 	defer n.lookMu.Unlock()
 	last := n.look
 	n.look = look{packets: c[softnic.TXPackets], frames: c[softnic.WireFrames]}
-	silent := n.look.packets > last.packets && n.look.frames == last.frames
-	n.look.silent = silent
-	return silent || last.silent && n.look.frames == last.frames
+	n.look.silent = n.look.frames == last.frames && c[softnic.TXPending] == 0 && (n.look.packets > last.packets || last.silent)
+	return n.look.silent
 }
 
 // A look is what the card under test had been handed and had sent.
 type look struct {
 	packets, frames uint64
-	silent          bool // since the look before
+	silent          bool // packets, and no frames since
 }
 
 // restartNIC gives the ports a card that starts afresh, with the settings of the

@@ -51,7 +51,6 @@ func (r *Rig) fill(slot *study.Slot, s runner.Spec, a, b both) {
 		evidence(slot, "device", probe.Delta(a.device, b.device))
 	}
 	nicEvidence(slot, a.nic, b.nic)
-	silent(slot)
 	slot.Evidence[roles[0]+".process.cpu_s"] = sent.CPU().Seconds()
 	slot.Evidence[roles[1]+".process.cpu_s"] = got.CPU().Seconds()
 	slot.Evidence[roles[1]+".load.bytes"] = float64(got.Bytes)

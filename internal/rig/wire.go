@@ -40,9 +40,15 @@ func (r *Rig) watched(ctx context.Context, s runner.Spec, slot *study.Slot) erro
 		return err
 	}
 	for port, role := range []string{"device", "peer"} {
-		if port < len(seen) {
-			slot.Findings = append(slot.Findings, wireFindings(role, seen[port], s.Cell.Path == string(study.PathForwarded))...)
+		if port < len(seen.Ports) {
+			slot.Findings = append(slot.Findings, wireFindings(role, seen.Ports[port], s.Cell.Path == string(study.PathForwarded))...)
 		}
+	}
+	if seen.Silent && err == nil { // without a connection that is told already
+		slot.Findings = append(slot.Findings, study.Finding{
+			Kind: "transmit queue stuck", Source: "device: soft NIC",
+			Text: "the card was handed packets, and no frame left it any more",
+		})
 	}
 	return err
 }
@@ -86,17 +92,6 @@ func unconnected(slot *study.Slot, err error) {
 		slot.Findings = append(slot.Findings, study.Finding{
 			Kind: "no connection", Source: "sender",
 			Text: "the streams did not stand in time",
-		})
-	}
-}
-
-// silent notes that the card was handed packets in the measured time and sent
-// none.
-func silent(slot *study.Slot) {
-	if n := slot.Evidence["device.nic.tx_packets"]; n > 0 && slot.Evidence["device.nic.wire_frames"] == 0 {
-		slot.Findings = append(slot.Findings, study.Finding{
-			Kind: "transmit queue stuck", Source: "device: soft NIC",
-			Text: fmt.Sprintf("the card was handed %s in %s, and no frame left it", unit.Plural(int64(n), "packet"), unit.Seconds(slot.MeasuredS)),
 		})
 	}
 }
