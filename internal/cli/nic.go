@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/offlab/offlab/internal/catalog"
 	"github.com/offlab/offlab/internal/softnic"
 	"github.com/offlab/offlab/internal/softnic/fault"
 	"github.com/offlab/offlab/internal/softnic/model"
@@ -87,7 +88,18 @@ func (c *console) nicCommand() *cobra.Command {
 	fl.BoolVar(&f.json, "json", false, "print the counters as JSON")
 	fl.BoolVar(&f.own, "own-namespace", false, "the process was born in a namespace of its own: mount its /sys")
 	_ = fl.MarkHidden("own-namespace")
+	for name, values := range map[string][]string{"model": entryNames(model.Models), "fault": entryNames(fault.Faults), "napi": napiNames} {
+		_ = cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
+	}
 	return cmd
+}
+
+// entryNames returns the names of a catalog.
+func entryNames[E catalog.Entry](c catalog.Catalog[E]) (names []string) {
+	for _, e := range c.All() {
+		names = append(names, e.Name())
+	}
+	return names
 }
 
 // napiNames are the values of --napi, by softnic.NAPI.

@@ -31,7 +31,9 @@ func (r *receiver) init(l *lane, cfg Config) error {
 // load takes over the present settings of the port.
 func (r *receiver) load(p *port) {
 	r.merge = r.engine != nil && p.settings[atMerge].Load() != 0
-	r.checksum = p.settings[atChecksum].Load() != 0
+	if on := p.settings[atChecksum].Load() != 0; on != r.checksum {
+		r.checksum, r.sibling = on, siblings{}
+	}
 	r.usecs = time.Duration(p.settings[atUsecs].Load()) * time.Microsecond
 	r.frames = int(p.settings[atFrames].Load())
 	r.waits = r.usecs > 0 || r.frames > 0 || r.options.Hold > 0
