@@ -52,14 +52,14 @@ func start(t *testing.T, s load.Spec, addr netip.Addr) (*load.Receiver, *load.Se
 // until polls cond, which becomes true by the traffic of the test.
 func until(t *testing.T, what string, cond func() bool) {
 	t.Helper()
-	limit := time.NewTimer(10 * time.Second)
+	limit := time.NewTimer(time.Minute) // a busy machine is no fault
 	defer limit.Stop()
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
 	for !cond() {
 		select {
 		case <-limit.C:
-			t.Fatalf("not within 10 s: %s", what)
+			t.Fatalf("not within a minute: %s", what)
 		case <-tick.C:
 		}
 	}
