@@ -19,6 +19,9 @@ type Config struct {
 	// Fresh leaves out segments of TCP connections whose SYN was not seen: of
 	// those that began before.
 	Fresh bool
+	// Alone looks at each frame by itself, for a Checker that is not told all of
+	// them.
+	Alone bool
 	// VXLANPort and GenevePort are those of a packet.Parser.
 	VXLANPort, GenevePort uint16
 }

@@ -177,6 +177,18 @@ func TestFresh(t *testing.T) {
 	}
 }
 
+// TestAlone: without all frames there are no gaps to see, and a frame is what it
+// is.
+func TestAlone(t *testing.T) {
+	c := wirecheck.New(wirecheck.Config{Alone: true})
+	c.Frame(0, seg{seq: 1, size: 100, tags: 1}.frame())
+	c.Frame(0, seg{seq: 101, size: 100, tail: "x"}.frame())
+	c.Frame(0, seg{seq: 501, size: 100}.frame())
+	if r := c.Report(); violations(r) != "trailer" || r.Counts[wirecheck.Gap]+r.Counts[wirecheck.Data] != 0 {
+		t.Errorf("%+v, want one trailer", r.Counts)
+	}
+}
+
 // TestReport: a report survives JSON, and two add up.
 func TestReport(t *testing.T) {
 	c := wirecheck.New(wirecheck.Config{})

@@ -124,6 +124,9 @@ func (c *Checker) tcp(b []byte, s *packet.Stack, f *flow) {
 		c.syn(f, s, t)
 		return
 	}
+	if c.cfg.Alone {
+		return
+	}
 	seq := t.Seq()
 	if size > 0 {
 		c.data(b, s, f, seq)
