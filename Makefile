@@ -26,7 +26,7 @@ agents: ## build offlab for other machines beside bin/offlab, where run --push f
 		GOARCH=$$a $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/offlab-linux-$$a ./cmd/offlab; done
 
 run: build ## run the main job on the built-in lab: a verdict in under a minute
-	@$(BIN) run --budget 50s || { s=$$?; [ $$s -eq 1 ] && exit 0; exit $$s; }
+	@$(BIN) run --budget 45s || { s=$$?; [ $$s -eq 1 ] && exit 0; exit $$s; }
 
 deps: ## install the Debian packages that the tests use (root only, when missing)
 	@scripts/deps.sh
