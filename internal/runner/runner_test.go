@@ -247,6 +247,27 @@ func TestVoidDropsTheBlock(t *testing.T) {
 	}
 }
 
+// TestBrokenArm checks that an arm of which every slot is void does not end the
+// study: the A/A phase stops, and the other arm gets its slots.
+func TestBrokenArm(t *testing.T) {
+	s, b := newStudy(t, 60, false, toggle("tso", "tx")), newBench(6)
+	b.void = func(n int) string {
+		if b.ran[n] == study.Current {
+			return "time is over"
+		}
+		return ""
+	}
+	if err := runner.Run(t.Context(), s, b, options(b, &book{})); err != nil {
+		t.Fatal(err)
+	}
+	if aa := slices.IndexFunc(s.Slots, func(s study.Slot) bool { return s.Phase == study.PhaseAB }); aa != 2 {
+		t.Errorf("%d slots of the A/A phase, want 2", aa)
+	}
+	if !slices.Contains(b.ran, "tso=off") {
+		t.Errorf("the sound arm did not run: %v", b.ran)
+	}
+}
+
 func TestGivesUp(t *testing.T) {
 	for name, tt := range map[string]struct {
 		set  func(*bench)

@@ -265,6 +265,7 @@ var sources = map[string]string{
 	"TcpExt": "/proc/net/netstat", "IpExt": "/proc/net/netstat",
 	"Ip6": "/proc/net/snmp6", "Udp6": "/proc/net/snmp6",
 	"link": "rtnetlink", "ethtool": "ethtool -S", "qstats": "netdev-genl",
+	"nic": "soft NIC", "wire": "every frame on the wire",
 }
 
 func sourceOf(counter string) string {
