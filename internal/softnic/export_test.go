@@ -17,7 +17,7 @@ func (n *NIC) Step() (busy bool, err error) {
 // Frames returns how many frames the lanes have allocated.
 func (n *NIC) Frames() (made int) {
 	for _, l := range n.lanes {
-		made += l.pool.made
+		made += int(l.pool.made.Load())
 	}
 	return made
 }

@@ -1,5 +1,7 @@
 package softnic
 
+import "sync/atomic"
+
 // headroom is what is free before each frame, for the longest virtio header;
 // tailroom what a hook may add behind it.
 const (
@@ -14,7 +16,7 @@ var classes = [...]int{2304, 10240 + 256, 65536 + 4096 + 256}
 // A pool keeps the frames of a lane that are not in use.
 type pool struct {
 	free [len(classes)][]*Frame
-	made int
+	made atomic.Int64 // a soak looks at it while the lane runs
 }
 
 // get returns a frame with room for n bytes. Its Data is as long as that and
@@ -26,7 +28,7 @@ func (p *pool) get(n int) *Frame {
 	}
 	list := &p.free[class]
 	if len(*list) == 0 {
-		p.made++
+		p.made.Add(1)
 		*list = append(*list, &Frame{class: class, buf: make([]byte, classes[class])})
 	}
 	f := (*list)[len(*list)-1]
