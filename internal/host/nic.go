@@ -82,6 +82,7 @@ type runningNIC struct {
 	watch  *wireWatch
 	lookMu sync.Mutex
 	look   look
+	begun  softnic.Counts // of the card under test, when the slot began
 	stop   context.CancelFunc
 	done   chan error
 }

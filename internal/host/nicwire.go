@@ -22,6 +22,10 @@ type WireSeen struct {
 	// Silent says that the card under test was handed packets lately and sent
 	// none: since the counters were read, or between the last two readings.
 	Silent bool `json:"silent,omitempty"`
+	// Handed is what the host of the card under test has handed down, and Lost
+	// what of it the card has dropped before the wire, for no lack of room.
+	Handed uint64 `json:"handed"`
+	Lost   uint64 `json:"lost,omitempty"`
 }
 
 // Wire returns what was seen since BeginWire.
@@ -105,8 +109,11 @@ func (s *Server) beginWire(context.Context, nothing) (nothing, error) {
 		if err := s.restartNIC(n); err != nil {
 			return nothing{}, err
 		}
+		if n, err = s.card(0); err != nil {
+			return nothing{}, err
+		}
 	}
-	n.watch.reset()
+	n.begin()
 	return nothing{}, nil
 }
 
@@ -115,11 +122,33 @@ func (s *Server) wire(context.Context, nothing) (WireSeen, error) {
 	if err != nil {
 		return WireSeen{}, err
 	}
-	out := WireSeen{Silent: n.silent()}
+	out := WireSeen{
+		Silent: n.silent(), Handed: n.since(softnic.TXPackets),
+		Lost: n.since(softnic.TXGarbage, softnic.TXFault, softnic.TXStuck, softnic.TXLost),
+	}
 	for port := range min(checkedPorts, n.cards) {
 		out.Ports = append(out.Ports, n.watch.report(port))
 	}
 	return out, nil
+}
+
+// begin starts what is counted from slot to slot anew.
+func (n *runningNIC) begin() {
+	n.lookMu.Lock()
+	n.begun = n.Counts(0)
+	n.lookMu.Unlock()
+	n.watch.reset()
+}
+
+// since returns what stations of the card under test have counted since then.
+func (n *runningNIC) since(of ...softnic.Station) (sum uint64) {
+	now := n.Counts(0)
+	n.lookMu.Lock()
+	defer n.lookMu.Unlock()
+	for _, st := range of {
+		sum += now[st] - n.begun[st]
+	}
+	return sum
 }
 
 // silent reports whether the card under test was handed packets and has sent

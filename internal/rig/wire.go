@@ -44,6 +44,12 @@ func (r *Rig) watched(ctx context.Context, s runner.Spec, slot *study.Slot) erro
 			slot.Findings = append(slot.Findings, wireFindings(role, seen.Ports[port], s.Cell.Path == string(study.PathForwarded))...)
 		}
 	}
+	if seen.Lost > 0 {
+		slot.Findings = append(slot.Findings, study.Finding{
+			Kind: "packets lost in the card", Source: "device: soft NIC",
+			Text: fmt.Sprintf("%s of %s that the host handed down did not reach the wire", unit.Count(int64(seen.Lost)), unit.Count(int64(seen.Handed))), //nolint:gosec // counts
+		})
+	}
 	if seen.Silent && err == nil { // without a connection that is told already
 		slot.Findings = append(slot.Findings, study.Finding{
 			Kind: "transmit queue stuck", Source: "device: soft NIC",

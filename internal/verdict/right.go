@@ -38,7 +38,6 @@ var violations = []violation{
 		"link.rx_dropped", "link.tx_dropped", "link.rx_missed_errors", "link.rx_fifo_errors", "link.rx_over_errors",
 		"link.tx_fifo_errors", "link.tx_aborted_errors", "link.tx_carrier_errors", "Ip.InDiscards", "Ip.OutDiscards", "Ip6.InDiscards", "Ip6.OutDiscards",
 	}},
-	{name: "packets lost in the card", counters: []string{"nic.tx_fault", "nic.tx_garbage", "nic.tx_lost", "nic.tx_stuck"}},
 	{name: "packets too long to send on", counters: []string{"Ip.FragFails", "Ip6.FragFails"}},
 	{name: "gaps in what reaches the wire", counters: []string{"wire.gap"}, but: []string{"link.tx_dropped", "nic.tx_no_room"}, own: true},
 	{name: "resets", perSlot: true, counters: []string{"Tcp.EstabResets"}},

@@ -62,7 +62,6 @@ func TestWireCounters(t *testing.T) {
 		{"gap", wire(nil), wire(map[string]float64{"device.wire.gap": 3}), "base", 0, study.Wrong, "gaps in what reaches the wire"},
 		{"gap-by-a-drop", wire(nil), wire(map[string]float64{"device.wire.gap": 3, "device.link.tx_dropped": 1}), "base", 0, study.Yes, ""},
 		{"gap-from-before", wire(nil), wire(map[string]float64{"device.wire.gap": 3}), "forwarded", 0, study.Yes, ""},
-		{"lost-in-the-card", wire(nil), wire(map[string]float64{"device.nic.tx_fault": 3}), "forwarded", 0, study.Wrong, "packets lost in the card"},
 		{"too-long", wire(nil), wire(map[string]float64{"device.Ip.FragFails": 3}), "forwarded", 0, study.Wrong, "packets too long to send on"},
 		{"checksums", wire(nil), wire(map[string]float64{"peer.Tcp.InCsumErrors": 9}), "base", 0, study.Wrong, "checksum errors"},
 		{"checksums-as-ordered", wire(nil), wire(map[string]float64{"peer.Tcp.InCsumErrors": 9}), "base", 0.01, study.Yes, ""},
