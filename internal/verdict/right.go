@@ -17,6 +17,10 @@ type violation struct {
 	// perSegment is the share of segments below which it is ordinary: a full
 	// queue drops packets to tell TCP so, which is no fault.
 	perSegment float64
+	// slower counts only against a side that carries less than loadBearing of
+	// what the other does: a receiver that is kept busy drops what overruns it,
+	// and one that is offered more drops more.
+	slower bool
 	// perSlot counts by the slot: once a connection, however much it carries.
 	// In both arms it is how the load ends, and no fault.
 	perSlot bool
@@ -34,7 +38,7 @@ var violations = []violation{
 		"Tcp.InCsumErrors", "Udp.InCsumErrors", "Udp6.InCsumErrors", "IpExt.InCsumErrors",
 		"link.rx_crc_errors", "link.rx_frame_errors", "link.rx_length_errors",
 	}},
-	{name: "drops", perSegment: 0.01, counters: []string{
+	{name: "drops", perSegment: 0.01, slower: true, counters: []string{
 		"link.rx_dropped", "link.tx_dropped", "link.rx_missed_errors", "link.rx_fifo_errors", "link.rx_over_errors",
 		"link.tx_fifo_errors", "link.tx_aborted_errors", "link.tx_carrier_errors", "Ip.InDiscards", "Ip.OutDiscards", "Ip6.InDiscards", "Ip6.OutDiscards",
 	}},
@@ -47,6 +51,7 @@ var violations = []violation{
 const (
 	minSlots     = 2    // in which a counter rises: once may be chance
 	rateRatio    = 3    // rate of the broken arm over that of the other
+	loadBearing  = 0.8  // of the other arm's goodput
 	collapse     = 0.5  // of the other arm's goodput, and less
 	retransRatio = 10   // retransmits per gigabyte over those of the other arm
 	retransMin   = 10   // in a slot
@@ -234,6 +239,7 @@ func perGB(count, bytes float64) float64 { return bounded(count / max(bytes, 1) 
 // counted looks for counters that rose in one arm only and returns what the
 // counters show.
 func (w *view) counted(slots [2][]*study.Slot) (faults []fault, proof []study.Proof) {
+	goodput := w.goodput()
 	for _, v := range violations {
 		if v.name == checksumErrors && w.s.Plan.NIC.Corrupt > 0 { // as ordered
 			continue
@@ -248,7 +254,8 @@ func (w *view) counted(slots [2][]*study.Slot) (faults []fault, proof []study.Pr
 		for i := range slots {
 			y, bytes := v.tally(slots[i]), bytesOf(slots[i])
 			rate[i] = v.rate(y.sum, bytes, len(slots[i]))
-			rose[i] = y.slots >= minSlots && y.sum*segmentBytes >= v.perSegment*bytes
+			rose[i] = y.slots >= minSlots && y.sum*segmentBytes >= v.perSegment*bytes &&
+				(!v.slower || goodput[i] < loadBearing*goodput[1-i])
 			measured = measured || y.measured
 			source = firstOf(source, y.source)
 		}
@@ -421,6 +428,12 @@ func (w *view) collapsed(slots [2][]*study.Slot) []fault {
 		return []fault{f}
 	}
 	return nil
+}
+
+// goodput returns the goodput of both sides, as the verdict's table has it.
+func (w *view) goodput() [2]float64 {
+	base, treated := w.table(metricOf(study.Goodput)).sides()
+	return [2]float64{base, treated}
 }
 
 // stalled counts the slots in which the connections stood and nothing moved.

@@ -59,12 +59,18 @@ func TestRight(t *testing.T) {
 			answer: study.Wrong, text: "checksum errors",
 		},
 		{
-			name: "drops", off: effect{goodput: 1e9, evidence: clean}, on: effect{goodput: 1e9, evidence: counter("peer.link.rx_dropped", 20_000)},
+			name: "drops", off: effect{goodput: 1e9, evidence: clean}, on: effect{goodput: 0.7e9, evidence: counter("peer.link.rx_dropped", 20_000)},
 			answer: study.Wrong, text: "drops per GB",
 		},
 		{
 			// A full queue drops some packets to slow TCP down.
 			name: "ordinary-drops", off: effect{goodput: 1e9, evidence: clean}, on: effect{goodput: 1e9, evidence: counter("peer.link.rx_dropped", 100)},
+			answer: study.Yes, text: "compared byte by byte",
+		},
+		{
+			// veth with GRO and four streams: 4 % overran the ring of the receiver,
+			// which carried no less for it.
+			name: "drops-of-overrun", off: effect{goodput: 4.4e9, evidence: clean}, on: effect{goodput: 4.6e9, evidence: counter("peer.link.rx_dropped", 200_000)},
 			answer: study.Yes, text: "compared byte by byte",
 		},
 		{
