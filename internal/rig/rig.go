@@ -269,7 +269,7 @@ func (r *Rig) measure(ctx context.Context, s runner.Spec, slot *study.Slot) erro
 	}
 	ls := spec(s)
 	if r.lab.NIC != nil {
-		ls.SetupTimeout = setupTimeout
+		ls.SetupTimeout = setupTimeout(ls.Streams)
 	}
 	at, err := p.receiver.Listen(ctx, ls, addr)
 	if err != nil {

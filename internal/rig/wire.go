@@ -14,10 +14,12 @@ import (
 )
 
 // setupTimeout bounds the time until the connections of a slot stand on the soft
-// NIC, whose link is up at once: long enough for two SYNs and the third way, so
-// that loss alone is seldom the reason. A real card may negotiate its link for
-// seconds after a change, and gets the load's own time.
-const setupTimeout = 2500 * time.Millisecond
+// NIC, whose link is up at once: long enough for three SYNs (at 0, 1 and 3 s), so
+// that loss alone is seldom the reason, and more for many streams. A real card
+// may negotiate its link for seconds after a change, and gets the load's own time.
+func setupTimeout(streams int) time.Duration {
+	return min(load.DefaultSetupTimeout, 4*time.Second+time.Duration(streams)*10*time.Millisecond)
+}
 
 // watched runs the load of a slot with the wire of the soft NIC, if there is
 // one, looked at from the first frame to the last. What was seen counts whether
