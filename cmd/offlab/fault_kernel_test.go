@@ -37,13 +37,13 @@ var faultCases = map[string]faultCase{
 	// Only what the card merges is taken at its word: a TAP does not pass on that
 	// a single packet was found good.
 	"bad-csum-good": {args: "gro-hw --wire-corrupt 0.002", answer: study.Wrong, words: "payload: stream 0, byte"},
-	"csum-partial":  {args: "tx", answer: study.Wrong, words: "never completed, it is the sum of the pseudo-header"},
+	"csum-partial":  {args: "tx --budget 40s", answer: study.Wrong, words: "never completed, it is the sum of the pseudo-header"},
 	"csum-port":     {unit: noTunnel},
 	"csum-second":   {args: "tx", answer: study.Wrong, words: "checksum bad: "},
 	// A packet below 60 bytes is an acknowledgment without the 12 bytes of
 	// timestamps.
 	"csum-short": {args: "net.ipv4.tcp_timestamps=1,0", answer: study.Wrong, words: "checksum bad below 60 bytes"},
-	"csum-vlan":  {args: "tx --path vlan:10", answer: study.Wrong, words: "the field was not cleared"},
+	"csum-vlan":  {args: "tx --path vlan:10 --budget 40s", answer: study.Wrong, words: "the field was not cleared"},
 	// A loss makes a sender with ECN say CWR as well.
 	"cwr-all":         {args: "net.ipv4.tcp_ecn=2,1 --wire-loss 0.002", answer: study.Wrong, words: "CWR repeated"},
 	"forwarded-drop":  {args: "tso --path forwarded --direction tx", answer: study.Wrong, words: "packets lost in the card"},
@@ -54,7 +54,7 @@ var faultCases = map[string]faultCase{
 	"mss-bits":        {args: "tso", answer: study.Wrong, words: "segments smaller than the MSS"},
 	"mss-min":         {args: "mtu=1500,100", answer: study.Wrong, words: "packets lost in the card"},
 	"outer-csum":      {unit: noTunnel},
-	"partial-drop":    {args: "tx", answer: study.Wrong, words: "no connection"},
+	"partial-drop":    {args: "tx --budget 40s", answer: study.Wrong, words: "no connection"},
 	"psh-lost":        {args: "tso", answer: study.Wrong, words: "PSH lost"},
 	"retransmit-drop": {args: "tso --wire-loss 0.03 --budget 30s", answer: study.Wrong, words: "packets lost in the card"},
 	"ring-stuck":      {args: "tso", answer: study.Wrong, words: "transmit queue stuck"},
