@@ -32,8 +32,9 @@ are two factors; name=a,b,c compares values (rx-usecs=0,50, mtu=1500,9000,
 net.ipv4.tcp_congestion_control=cubic,reno); cmd:NAME='on','off' runs commands.
 'offlab list knobs' prints them all. Without a factor: tso and gro.
 
-Without --dev the study runs on the built-in lab: two network namespaces joined
-by a veth pair. It needs root, or unprivileged user namespaces.`
+Without --dev the study runs on the built-in lab: network namespaces joined by a
+card in user space (--lab softnic), which --nic and --fault choose, or by a veth
+pair (--lab veth). It needs root, or unprivileged user namespaces.`
 
 const runExample = `  offlab run                                            # built-in lab, tso and gro
   offlab run tso --budget 40s -o s.json                 # keep the study
